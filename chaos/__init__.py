@@ -1,0 +1,1 @@
+"""How a ledger is hurt: nodes, stops, kills, and the events that a run leaves."""

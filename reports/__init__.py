@@ -1,0 +1,1 @@
+"""What was seen: writers over the event stream."""

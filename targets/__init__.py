@@ -1,0 +1,1 @@
+"""What is tested: the contract every ledger meets, and the ledgers behind it."""
