@@ -1,0 +1,79 @@
+# On a fresh machine with Python 3.11 or newer, make and git:
+#   make run    set up .venv and run the suite against the SQLite ledgers that ship
+#   make test   set up .venv and test the suite itself
+# Everything is installed into .venv here, from the locks in requirements/. `make help` lists all.
+
+VENV := .venv
+BIN  := $(VENV)/bin
+# Tests share nothing, so one worker a core; more than eight bring little and cost memory.
+WORKERS   ?= logical
+TESTFLAGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint format lock clean
+
+help: ## Say what can be made
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+
+run: $(VENV)/.ready ## Run the suite against the ledgers that ship
+	@$(BIN)/admitone run
+
+test: $(VENV)/.ready ## Test the suite itself (TESTFLAGS="-k house" is given to pytest)
+	@$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup $(TESTFLAGS)
+
+lint: $(VENV)/.ready-dev ## Check style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.ready-dev ## Format, and mend what can be mended by itself
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: ## Pin the newest versions that pyproject.toml allows, for every Python and machine served
+	@$(find_python); $$python -m venv --clear build/lock-venv
+	@build/lock-venv/bin/python -m pip install --quiet uv
+	@$(lock_with) --group test --output-file requirements/lock.txt
+	@$(lock_with) --group dev --constraint requirements/lock.txt --output-file requirements/dev.txt
+
+clean: ## Remove what making left here, .venv too
+	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+lock_with = build/lock-venv/bin/uv pip compile pyproject.toml --quiet --upgrade --universal \
+	--generate-hashes --custom-compile-command "make lock"
+
+# The stamps are written last: an interrupted set-up is taken up again, a changed lock is installed.
+$(VENV)/.ready: requirements/lock.txt pyproject.toml setup.py
+	@$(make_venv)
+	@$(install) --requirement requirements/lock.txt
+	@$(install_admitone)
+	@touch $@
+
+$(VENV)/.ready-dev: requirements/dev.txt $(VENV)/.ready
+	@$(install) --requirement requirements/dev.txt
+	@touch $@
+
+install = echo "installing $(VENV) from $<" && $(BIN)/python -m pip install --quiet \
+	--disable-pip-version-check --require-hashes --only-binary :all:
+install_admitone = $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	--no-deps --no-build-isolation --editable .
+
+# A venv that cannot run (half made, or its Python gone) is made anew; one that can is kept.
+define make_venv
+if ! $(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	$(find_python); echo "making $(VENV) with $$($$python --version)"; \
+	$$python -m venv --clear $(VENV) || { \
+		echo "could not make $(VENV): on Debian and Ubuntu, install python3-venv" >&2; exit 1; }; \
+fi
+endef
+
+# A name on the PATH is not enough: it may be a shim of a version that is not there.
+define find_python
+for python in $(PYTHON) python3 python3.13 python3.12 python3.11 none; do \
+	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then break; fi; \
+done; \
+if [ $$python = none ]; then \
+	echo "admitone needs Python 3.11 or newer, and found none; name yours: make PYTHON=..." >&2; \
+	exit 1; \
+fi
+endef
