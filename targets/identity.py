@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 
 import rfc8785
 
@@ -21,7 +22,7 @@ from .values import encode
 
 def canonical_bytes(value: object) -> bytes:
     """RFC 8785 bytes of the tagged JSON of ``value``. Raises ``ValueError`` if it has none."""
-    return bytes(rfc8785.dumps(encode(value)))  # type: ignore[arg-type]  # its type is invariant
+    return bytes(rfc8785.dumps(encode(value)))
 
 
 def digest(value: object) -> str:
@@ -88,5 +89,5 @@ def sink_key(record: str, slot: str, tool: str) -> str:
     return hasher.hexdigest()
 
 
-def _mac(key: bytes, purpose: str, signed: list[object]) -> str:
+def _mac(key: bytes, purpose: str, signed: Sequence[object]) -> str:
     return hmac.new(key, canonical_bytes([purpose, *signed]), hashlib.sha256).hexdigest()
