@@ -42,12 +42,18 @@ clean: ## Remove what making left here, .venv too
 lock_with = build/lock-venv/bin/uv pip compile pyproject.toml --quiet --upgrade --universal \
 	--generate-hashes --custom-compile-command "make lock"
 
-# The stamps are written last: an interrupted set-up is taken up again, a changed lock is installed.
+# The stamps are written last, and say where. A changed lock is installed into the .venv that
+# stands; one that was left half made, lost its Python, or came from elsewhere is made anew.
+standing := $(shell test -x $(BIN)/python && cat $(VENV)/.ready 2>/dev/null)
+ifneq ($(standing),$(CURDIR))
+.PHONY: $(VENV)/.ready
+endif
+
 $(VENV)/.ready: requirements/lock.txt pyproject.toml setup.py
 	@$(make_venv)
 	@$(install) --requirement requirements/lock.txt
 	@$(install_admitone)
-	@touch $@
+	@echo "$(CURDIR)" >$@
 
 $(VENV)/.ready-dev: requirements/dev.txt $(VENV)/.ready
 	@$(install) --requirement requirements/dev.txt
@@ -58,9 +64,8 @@ install = echo "installing $(VENV) from $<" && $(BIN)/python -m pip install --qu
 install_admitone = $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	--no-deps --no-build-isolation --editable .
 
-# A venv that cannot run (half made, or its Python gone) is made anew; one that can is kept.
 define make_venv
-if ! $(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+if [ "$(standing)" != "$(CURDIR)" ]; then \
 	$(find_python); echo "making $(VENV) with $$($$python --version)"; \
 	$$python -m venv --clear $(VENV) || { \
 		echo "could not make $(VENV): on Debian and Ubuntu, install python3-venv" >&2; exit 1; }; \
@@ -69,11 +74,11 @@ endef
 
 # A name on the PATH is not enough: it may be a shim of a version that is not there.
 define find_python
-for python in $(PYTHON) python3 python3.13 python3.12 python3.11 none; do \
+for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11) none; do \
 	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then break; fi; \
 done; \
 if [ $$python = none ]; then \
-	echo "admitone needs Python 3.11 or newer, and found none; name yours: make PYTHON=..." >&2; \
+	echo "admitone needs Python 3.11 or newer; name yours: make PYTHON=/path/to/python3" >&2; \
 	exit 1; \
 fi
 endef
