@@ -176,7 +176,7 @@ def serve(
     kind: SinkKind,
     host: str = "127.0.0.1",
     port: int = 0,
-    ready: Callable[[str], None] = lambda url: None,
+    ready: Callable[[str], None] | None = None,
     *,
     receipt_key: bytes | None = None,
     until_eof: IO[str] | None = None,
@@ -199,7 +199,8 @@ def serve(
     sink = Sink(store, kind, receipt_key, gap=stand)
     try:
         with SinkServer(sink, host, port) as server:
-            ready(server.url)
+            if ready is not None:
+                ready(server.url)
             if until_eof is None:
                 threading.Event().wait()
             else:

@@ -101,7 +101,7 @@ class Store:
                         (self.kind, receipt_key or secrets.token_bytes(32)),
                     )
                 row = self._db.execute("SELECT kind, receipt_key FROM meta").fetchone()
-        except sqlite3.DatabaseError as problem:
+        except sqlite3.Error as problem:
             raise StoreProblem(f"{self.path.name} cannot be used as a store: {problem}") from None
         if row is None or row[0] != self.kind:
             raise StoreProblem(f"{self.path.name} is no store of a sink of kind {self.kind}")
@@ -221,29 +221,36 @@ class Store:
             yield
 
     def _insert(self, statement: str, row: tuple[object, ...]) -> int:
-        number = self._db.execute(statement, row).lastrowid
-        assert number is not None  # an INSERT always has one
-        return number
+        return self._db.execute(statement, row).lastrowid or 0  # rows are numbered from 1
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
-        db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-        (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
-        db.execute("PRAGMA synchronous = FULL")
-    except sqlite3.DatabaseError as problem:
-        db.close()
+        db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(db)
+        except BaseException:
+            db.close()
+            raise
+    except (sqlite3.Error, StoreProblem) as problem:
         raise StoreProblem(f"{path.name} cannot be used as a store: {problem}") from None
-    if mode != "wal":  # with a rollback journal a synced commit may not survive a power cut
-        db.close()
-        raise StoreProblem(f"{path.name} lies where SQLite cannot keep a write-ahead log")
     return db
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+    if tables and not tables >= {"meta", "request", "applied", "record"}:
+        raise StoreProblem("it is a database of something else")  # and stays as it is
+    (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":  # with a rollback journal a synced commit may not survive a power cut
+        raise StoreProblem("SQLite cannot keep a write-ahead log there")
+    db.execute("PRAGMA synchronous = FULL")
 
 
 def _file_id(path: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        found = path.stat()
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
