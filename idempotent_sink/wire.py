@@ -107,7 +107,9 @@ def _origin(node: object, call: object) -> tuple[str, int | None]:
     """Node and call, which only go to the log."""
     if not (isinstance(node, str) and len(node) <= 256 and node.isprintable()):
         raise Malformed('"node" must be a short printable text')
-    if call is not None and not (isinstance(call, int) and 0 <= call < 2**53):
+    if call is None:
+        return node, None
+    if isinstance(call, bool) or not (isinstance(call, int) and 0 <= call < 2**53):
         raise Malformed('"call" must be a number from 0')
     return node, call
 
