@@ -39,15 +39,14 @@ def clean(text: object, limit: int = 200) -> str:
     (``\\x1b``, ``\\u202e``). The middle is cut, because beginnings and ends tell the most.
     """
     raw = text if isinstance(text, str) else str(text)
-    if len(raw) > limit * 2 + 2:  # cut before escaping: a megabyte is not worth walking through
-        raw = raw[: limit + 1] + raw[-limit - 1 :]
-        return shorten("".join(map(_visible, raw)), limit, cut=True)
-    return shorten("".join(map(_visible, raw)), limit)
+    ends, cut = _ends(raw, limit)
+    return shorten("".join(map(_visible, ends)), limit, cut=cut)
 
 
 def shorten(text: str, limit: int, *, cut: bool = False) -> str:
     """At most ``limit`` columns, the middle replaced by one ``…`` where something is left out."""
-    if not cut and columns(text) <= limit:
+    text, too_long = _ends(text, limit)
+    if not (cut or too_long) and columns(text) <= limit:
         return text
     if limit <= 1:
         return "…"[:limit]
@@ -108,6 +107,13 @@ def put(stream: TextIO, text: str) -> None:
     """Write a block to a stream in signs that it can carry, and send it off."""
     stream.write(carried_by(text, getattr(stream, "encoding", None) or "utf-8"))
     stream.flush()
+
+
+def _ends(text: str, limit: int) -> tuple[str, bool]:
+    """Beginning and end, where a text is so long that walking through it is a waste."""
+    if len(text) <= 4 * limit + 8:
+        return text, False
+    return text[: 2 * limit] + text[-2 * limit :], True
 
 
 def _visible(sign: str) -> str:

@@ -1,0 +1,230 @@
+"""The end block: what a person reads when the run is over.
+
+It opens with what was *not* exercised, because that is what a green line hides, and ends with
+what can be pasted: seed, files, exit code.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TextIO
+
+from ..scenarios.history import History
+from ..scenarios.results import SEVERITY, Finding, ScheduleResult, Verdict
+from ..scenarios.summary import ClaimRow, PointRow, RunTally
+from ..scenarios.tallies import FindingGroup, GroupKey
+from .lanes import conclusion, lanes
+from .terminal import BOLD, GREEN, RED, YELLOW, paint, size, wants_color
+from .text import clean, fit, put, wrapped
+from .writer import Silent
+
+MOST_DIAGRAMS: Final = 10
+_MOST_LISTED: Final = 20
+_WIDEST: Final = 120
+_WORDS: Final[dict[Verdict, str]] = {
+    "violation": "violations",
+    "not_claimed": "not claimed",
+    "not_applicable": "not applicable",
+    "not_exercised": "not exercised",
+    "could_not_run": "could not run",
+    "harness_error": "harness errors",
+}
+
+
+class Closing(Silent):
+    """Draws each group's first history as it comes, and prints the block at the end."""
+
+    name = "closing"
+
+    def __init__(
+        self, stream: TextIO, files: Sequence[str] = (), *, width: int | None = None
+    ) -> None:
+        self._stream = stream
+        self._files = files
+        self._width = width or min(size(stream)[0], _WIDEST)
+        self._diagrams: dict[GroupKey, str] = {}
+
+    def finding(self, result: ScheduleResult, finding: Finding, history: History) -> None:
+        """Keep the diagram, not the history: memory stays flat."""
+        key = FindingGroup(result.target, result.family, result.verdict, finding, result.id).key
+        if key not in self._diagrams and len(self._diagrams) < MOST_DIAGRAMS:
+            self._diagrams[key] = lanes(history, finding, self._width)
+
+    def end(self, tally: RunTally) -> None:
+        """Print it."""
+        color = wants_color(self._stream)
+        block = closing(tally, self._diagrams, self._files, width=self._width, color=color)
+        put(self._stream, block + "\n")
+
+
+def closing(
+    tally: RunTally,
+    diagrams: Mapping[GroupKey, str],
+    files: Sequence[str] = (),
+    *,
+    width: int = 100,
+    color: bool = False,
+) -> str:
+    """The whole block as text."""
+    sections = [
+        _not_exercised(tally, width),
+        _targets(tally, width),
+        _claims(tally, width),
+        _points(tally.points(), width),
+        _findings(tally, diagrams, width),
+        _last(tally, files, width, color),
+    ]
+    return "\n\n".join(
+        "\n".join([paint(section[0], BOLD, color), *section[1:]]) for section in sections if section
+    )
+
+
+def _not_exercised(tally: RunTally, width: int) -> list[str]:
+    gaps = [f"{gap.kind} {gap.name}{_on(gap.target)}: {gap.why}" for gap in tally.gaps()]
+    idle = [
+        f"point {row.name} {row.title}: {row.state}{_on(', '.join(row.missing))}"
+        for row in tally.points()
+        if row.state != "exercised"
+    ]
+    claims = [
+        f"claim {row.name}{_on(name)}: {row.why}"
+        for name, row in tally.unmet_claims()
+        if row.state == "not exercised"
+    ]
+    troubles = [
+        f"{trouble.count} × {_WORDS.get(trouble.verdict, trouble.verdict)}, {trouble.family}"
+        f"{_on(trouble.target)}: {trouble.reason} (first: {trouble.first})"
+        for trouble in tally.troubles()
+    ]
+    races = tally.races()
+    apart = races.started - races.overlapped
+    raced = [f"{apart} of {races.started} races: their calls never overlapped"] if apart else []
+    left = [f"{tally.unlisted_troubles} more"] if tally.unlisted_troubles else []
+    lines = gaps + idle + claims + troubles + raced + left
+    if not lines:
+        return ["NOT exercised: nothing that was asked for"]
+    return ["NOT exercised", *_listed(lines, width)]
+
+
+def _targets(tally: RunTally, width: int) -> list[str]:
+    lines = ["Targets"]
+    for name in sorted(tally.targets):
+        target = tally.targets[name]
+        hashed = target.facts.content_hash
+        facts = [clean(target.facts.version, 40) or "no version"]
+        facts.append(f"content {clean(hashed, 20)}" if hashed else "content not hashed")
+        facts.append(f"relies on the sink's idempotency: {target.relies_on_sink}")
+        verdict = tally.verdict(name).replace("_", " ").upper()
+        lines += _item(f"{clean(name, 60)} {', '.join(facts)}", width)
+        lines += [f"    {verdict}: {counted(target.verdicts)}"]
+    return lines
+
+
+def _claims(tally: RunTally, width: int) -> list[str]:
+    """One column a target; as many as the width has room for, then the next block of them."""
+    names = sorted(tally.targets)
+    each = max((width - 22) // 26, 1)
+    lines = ["Claims (beside upheld: the failure rate that 95 % of such runs would have shown)"]
+    for start in range(0, len(names), each):
+        part = names[start : start + each]
+        columns = [tally.claims(name) for name in part]
+        lines.append(f"  {'':<18}" + " ".join(fit(clean(name, 25), 25) for name in part).rstrip())
+        named = dict.fromkeys(row.name for column in columns for row in column)
+        tables = [{row.name: row for row in column} for column in columns]
+        for claim in named:
+            cells = [_claim(table.get(claim, ClaimRow(claim, "not claimed"))) for table in tables]
+            lines.append(
+                f"  {fit(clean(claim, 40), 18)}" + " ".join(fit(c, 25) for c in cells).rstrip()
+            )
+    return lines if names else []
+
+
+def _claim(row: ClaimRow) -> str:
+    if row.state == "refuted":
+        return f"REFUTED {row.failures} of {row.schedules}"
+    if row.state == "upheld" and row.upper_bound_95 is not None:
+        return f"upheld {row.schedules} (≤ {100 * row.upper_bound_95:.2g} %)"
+    return row.state
+
+
+def _points(rows: Iterable[PointRow], width: int) -> list[str]:
+    lines = ["Failure points", f"  {'':<28}{'armed':>7}{'fired':>7}  how"]
+    for row in rows:
+        how = clean(row.how, 300) if row.fired else row.state
+        text = (
+            f"  {fit(f'{clean(row.name, 20)} {row.title}', 28)}{row.armed:>7}{row.fired:>7}  {how}"
+        )
+        lines.append(fit(text, width).rstrip())
+    return lines
+
+
+def _findings(tally: RunTally, diagrams: Mapping[GroupKey, str], width: int) -> list[str]:
+    groups = tally.findings()
+    if not groups:
+        return []
+    lines = ["Findings"]
+    for number, group in enumerate(groups, 1):
+        what = "" if group.verdict == "violation" else f" [{group.verdict.replace('_', ' ')}]"
+        times = f"{group.count} × in {clean(group.family, 30)}, {clean(group.target, 60)}{what}"
+        lines += ["", f" {number}. {times}"]
+        if group.key in diagrams:
+            lines += diagrams[group.key].splitlines()
+        else:
+            said = f"{clean(group.finding.code, 20)}  {clean(group.finding.title, 160)}"
+            lines += wrapped(said, width, 2) + conclusion(group.finding, group.first, width)
+    if tally.unlisted_findings:
+        lines += ["", f" and {tally.unlisted_findings} findings of further kinds"]
+    return lines
+
+
+def _last(tally: RunTally, files: Sequence[str], width: int, color: bool) -> list[str]:
+    facts = tally.facts
+    outcome = tally.outcome.replace("_", " ")
+    paints = {"passed": GREEN, "incomplete": YELLOW}
+    total = tally.total()
+    ran = (
+        f"{total.schedules} schedules, {total.kills} kills, {total.drops} dropped replies, "
+        f"{total.pauses} pauses"
+    )
+    lines = [
+        paint(f"{outcome}: {counted(total.verdicts)}", paints.get(tally.outcome, RED), color),
+        f"  {ran} in {tally.duration_s:.1f} s",
+    ]
+    if tally.stop_reason != "finished":
+        detail = f": {tally.stop_detail}" if tally.stop_detail else ""
+        lines += _item(f"stopped by {tally.stop_reason.replace('_', ' ')}{detail}", width)
+    for entry in tally.unmatched_baseline[:_MOST_LISTED]:
+        lines += _item(f"baseline entry matches nothing: {entry}", width)
+    if files:
+        lines += _item(f"files: {'  '.join(files)}", width)
+    command = f"  {clean(facts.command, 400)}" if facts.command else ""
+    lines.append(
+        f"  seed {facts.seed}, admitone {clean(facts.version, 20)}, {clean(facts.machine)}"
+    )
+    return [*lines, f"  again:{command}", f"exit {tally.exit_code}"]
+
+
+def counted(verdicts: Counter[Verdict]) -> str:
+    """``1 violations · 391 passed``, worst first."""
+    said = [
+        f"{verdicts[verdict]} {_WORDS.get(verdict, verdict)}"
+        for verdict in SEVERITY
+        if verdicts[verdict]
+    ]
+    return " · ".join(said) or "nothing ran"
+
+
+def _listed(lines: Sequence[str], width: int) -> list[str]:
+    shown = [part for line in lines[:_MOST_LISTED] for part in _item(line, width)]
+    left = len(lines) - _MOST_LISTED
+    return shown + ([f"  … and {left} more, all in summary.json"] if left > 0 else [])
+
+
+def _item(text: str, width: int) -> list[str]:
+    first, *rest = wrapped(text, width - 4, 3)
+    return [f"  {first}", *(f"    {line}" for line in rest)]
+
+
+def _on(target: str) -> str:
+    return f" on {target}" if target else ""
