@@ -1,0 +1,138 @@
+"""One client's connection, and the one way in which operations use it.
+
+Statements are SQLAlchemy Core constructs, each compiled once for its dialect and then sent as text:
+in a process that lives for a few milliseconds the compilation would be most of the work.
+A realization for another database is a subclass with other ``begin`` texts and locks.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, TypeAlias
+
+from sqlalchemy import Connection, Dialect, Executable, Row, Table
+from sqlalchemy.engine import CursorResult, RootTransaction
+from sqlalchemy.sql import ClauseElement
+
+Found: TypeAlias = Row[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A statement as the driver wants it: text, the order of its values, and its constants."""
+
+    text: str
+    names: tuple[str, ...] | None
+    constants: Mapping[str, object]
+
+    def bind(self, values: Mapping[str, object]) -> Any:
+        """The values as the driver wants them: in order, or by name."""
+        if self.names is None:
+            return {**self.constants, **values}
+        constants = self.constants
+        return tuple([values[n] if n in values else constants[n] for n in self.names])
+
+
+_COMPILED: Final[dict[tuple[str, Executable], Compiled]] = {}
+
+
+def compile_once(statement: Executable, dialect: Dialect) -> Compiled:
+    """The statement for this dialect, from the process-wide cache."""
+    found = _COMPILED.get((dialect.name, statement))
+    if found is None:
+        assert isinstance(statement, ClauseElement)
+        made = statement.compile(dialect=dialect)
+        order: Sequence[str] | None = getattr(made, "positiontup", None)
+        constants = {name: value for name, value in made.params.items() if value is not None}
+        found = Compiled(str(made), None if order is None else tuple(order), constants)
+        _COMPILED[dialect.name, statement] = found
+    return found
+
+
+class Store:
+    """A connection with transactions; one at a time, from any thread."""
+
+    begin_writing: ClassVar[str] = "BEGIN"
+    begin_reading: ClassVar[str] = "BEGIN"
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._dialect = connection.dialect
+        self._turn = threading.Lock()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One transaction that holds the write lock from its first statement to its COMMIT."""
+        with self._turn:
+            transaction = self._begin(self.begin_writing)
+            yield from self._until_commit(transaction)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One transaction that sees one state and takes no lock."""
+        with self._turn:
+            transaction = self._begin(self.begin_reading)
+            yield from self._until_commit(transaction)
+
+    def one(self, statement: Executable, **values: object) -> Found | None:
+        """The first row, if there is one."""
+        return self._send(statement, values).fetchone()
+
+    def all(self, statement: Executable, **values: object) -> Sequence[Found]:
+        """Every row."""
+        return self._send(statement, values).fetchall()
+
+    def run(self, statement: Executable, **values: object) -> int:
+        """How many rows it changed."""
+        return self._send(statement, values).rowcount
+
+    def many(self, statement: Executable, rows: Sequence[Mapping[str, object]]) -> int:
+        """How many rows it changed in total, run once for each row of values."""
+        if not rows:
+            return 0
+        compiled = compile_once(statement, self._dialect)
+        bound = [compiled.bind(row) for row in rows]
+        return self._connection.exec_driver_sql(compiled.text, bound).rowcount
+
+    def insert_once(self, table: Table, values: Mapping[str, object]) -> bool:
+        """Insert unless a unique index already has it; whether it was inserted."""
+        raise NotImplementedError
+
+    def lock_audit(self) -> None:
+        """Keep other writers off the chain's head, where the write lock does not do that."""
+
+    def disconnect(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _send(self, statement: Executable, values: Mapping[str, object]) -> CursorResult[Any]:
+        compiled = compile_once(statement, self._dialect)
+        return self._connection.exec_driver_sql(compiled.text, compiled.bind(values))
+
+    def _begin(self, text: str) -> RootTransaction:
+        transaction = self._connection.begin()
+        try:
+            self._connection.exec_driver_sql(text)
+        except BaseException:
+            self._abandon(transaction)
+            raise
+        return transaction
+
+    def _until_commit(self, transaction: RootTransaction) -> Iterator[None]:
+        try:
+            yield
+            transaction.commit()
+        except BaseException:
+            self._abandon(transaction)
+            raise
+
+    def _abandon(self, transaction: RootTransaction) -> None:
+        # A COMMIT that failed may have left the database's own transaction open, after SQLAlchemy
+        # counts its own as ended: the driver is told too.
+        transaction.rollback()
+        raw = self._connection.connection.dbapi_connection
+        if raw is not None:
+            raw.rollback()
