@@ -15,20 +15,20 @@ from ..scenarios.results import SEVERITY, Finding, ScheduleResult, Verdict
 from ..scenarios.summary import ClaimRow, PointRow, RunTally
 from ..scenarios.tallies import FindingGroup, GroupKey
 from .lanes import conclusion, lanes
-from .terminal import BOLD, GREEN, RED, YELLOW, paint, size, wants_color
+from .terminal import BOLD, GREEN, RED, YELLOW, is_terminal, paint, size, wants_color
 from .text import clean, fit, put, wrapped
 from .writer import Silent
 
 MOST_DIAGRAMS: Final = 10
 _MOST_LISTED: Final = 20
 _WIDEST: Final = 120
+_FILED: Final = 100  # columns where nobody's window says otherwise
 _WORDS: Final[dict[Verdict, str]] = {
-    "violation": "violations",
     "not_claimed": "not claimed",
     "not_applicable": "not applicable",
     "not_exercised": "not exercised",
     "could_not_run": "could not run",
-    "harness_error": "harness errors",
+    "harness_error": "harness error",
 }
 
 
@@ -42,7 +42,8 @@ class Closing(Silent):
     ) -> None:
         self._stream = stream
         self._files = files
-        self._width = width or min(size(stream)[0], _WIDEST)
+        seen = min(size(stream)[0], _WIDEST) if is_terminal(stream) else _FILED
+        self._width = width or seen
         self._diagrams: dict[GroupKey, str] = {}
 
     def finding(self, result: ScheduleResult, finding: Finding, history: History) -> None:
@@ -81,12 +82,7 @@ def closing(
 
 
 def _not_exercised(tally: RunTally, width: int) -> list[str]:
-    gaps = [f"{gap.kind} {gap.name}{_on(gap.target)}: {gap.why}" for gap in tally.gaps()]
-    idle = [
-        f"point {row.name} {row.title}: {row.state}{_on(', '.join(row.missing))}"
-        for row in tally.points()
-        if row.state != "exercised"
-    ]
+    gaps = [f"required {gap.kind} {gap.name}{_on(gap.target)}: {gap.why}" for gap in tally.gaps()]
     claims = [
         f"claim {row.name}{_on(name)}: {row.why}"
         for name, row in tally.unmet_claims()
@@ -101,10 +97,23 @@ def _not_exercised(tally: RunTally, width: int) -> list[str]:
     apart = races.started - races.overlapped
     raced = [f"{apart} of {races.started} races: their calls never overlapped"] if apart else []
     left = [f"{tally.unlisted_troubles} more"] if tally.unlisted_troubles else []
-    lines = gaps + idle + claims + troubles + raced + left
+    lines = gaps + _idle_points(tally) + claims + troubles + raced + left
     if not lines:
         return ["NOT exercised: nothing that was asked for"]
     return ["NOT exercised", *_listed(lines, width)]
+
+
+def _idle_points(tally: RunTally) -> list[str]:
+    """Points that never fired, those of the same targets on one line."""
+    required = {(gap.name, gap.target) for gap in tally.gaps() if gap.kind == "point"}
+    where: dict[str, list[str]] = {}
+    for row in tally.points():
+        idle = [name for name in row.missing if (row.name, name) not in required]
+        if idle:
+            where.setdefault(f"never fired on {', '.join(idle)}", []).append(row.name)
+        elif row.state == "not applicable":
+            where.setdefault("not applicable", []).append(row.name)
+    return [f"points {', '.join(names)}: {said}" for said, names in where.items()]
 
 
 def _targets(tally: RunTally, width: int) -> list[str]:
@@ -124,20 +133,31 @@ def _targets(tally: RunTally, width: int) -> list[str]:
 def _claims(tally: RunTally, width: int) -> list[str]:
     """One column a target; as many as the width has room for, then the next block of them."""
     names = sorted(tally.targets)
-    each = max((width - 22) // 26, 1)
-    lines = ["Claims (beside upheld: the failure rate that 95 % of such runs would have shown)"]
+    each = max((width - 23) // 26, 1)
+    lines = ["Claims (≤: 95 % upper bound on the failure rate over this run's schedules)"]
     for start in range(0, len(names), each):
         part = names[start : start + each]
         columns = [tally.claims(name) for name in part]
-        lines.append(f"  {'':<18}" + " ".join(fit(clean(name, 25), 25) for name in part).rstrip())
+        lines.append(f"  {'':<19}" + " ".join(fit(clean(name, 25), 25) for name in part).rstrip())
         named = dict.fromkeys(row.name for column in columns for row in column)
         tables = [{row.name: row for row in column} for column in columns]
+        unclaimed = [
+            claim for claim in named if all(_unclaimed(table.get(claim)) for table in tables)
+        ]
         for claim in named:
+            if claim in unclaimed:
+                continue
             cells = [_claim(table.get(claim, ClaimRow(claim, "not claimed"))) for table in tables]
             lines.append(
-                f"  {fit(clean(claim, 40), 18)}" + " ".join(fit(c, 25) for c in cells).rstrip()
+                f"  {fit(clean(claim, 40), 19)}" + " ".join(fit(c, 25) for c in cells).rstrip()
             )
+        if unclaimed:
+            lines += _item(f"not claimed: {', '.join(unclaimed)}", width)
     return lines if names else []
+
+
+def _unclaimed(row: ClaimRow | None) -> bool:
+    return row is None or row.state == "not claimed"
 
 
 def _claim(row: ClaimRow) -> str:
@@ -183,10 +203,13 @@ def _last(tally: RunTally, files: Sequence[str], width: int, color: bool) -> lis
     outcome = tally.outcome.replace("_", " ")
     paints = {"passed": GREEN, "incomplete": YELLOW}
     total = tally.total()
-    ran = (
-        f"{total.schedules} schedules, {total.kills} kills, {total.drops} dropped replies, "
-        f"{total.pauses} pauses"
-    )
+    counts = {
+        "schedule": total.schedules,
+        "kill": total.kills,
+        "dropped message": total.drops,
+        "pause": total.pauses,
+    }
+    ran = ", ".join(_several(count, word) for word, count in counts.items())
     lines = [
         paint(f"{outcome}: {counted(total.verdicts)}", paints.get(tally.outcome, RED), color),
         f"  {ran} in {tally.duration_s:.1f} s",
@@ -207,12 +230,14 @@ def _last(tally: RunTally, files: Sequence[str], width: int, color: bool) -> lis
 
 def counted(verdicts: Counter[Verdict]) -> str:
     """``1 violations · 391 passed``, worst first."""
-    said = [
-        f"{verdicts[verdict]} {_WORDS.get(verdict, verdict)}"
-        for verdict in SEVERITY
-        if verdicts[verdict]
-    ]
+    said = [_several(verdicts[v], _WORDS.get(v, v), v) for v in SEVERITY if verdicts[v]]
     return " · ".join(said) or "nothing ran"
+
+
+def _several(count: int, word: str, verdict: Verdict | None = None) -> str:
+    """Things have a plural, states of things have none."""
+    thing = verdict in (None, "violation", "harness_error")
+    return f"{count} {word}{'s' if thing and count != 1 else ''}"
 
 
 def _listed(lines: Sequence[str], width: int) -> list[str]:

@@ -81,6 +81,10 @@ class JournalWriter(Silent):
             "schedules": tally.total().done,
         }
         self._line("run.end", ended)
+        self.close()
+
+    def close(self) -> None:
+        """Nothing more will be written; what a run that broke off has seen is kept."""
         self.flush()
         if self._file is not None:
             os.fsync(self._file.fileno())
@@ -104,6 +108,7 @@ class JournalWriter(Silent):
             "run": self._run,
             "seq": self._seq,
             "t_ns": time.monotonic_ns(),
+            "source": "run",
         }
         self._seq += 1
         self._batch.append(packed(frame | dict(content)) + "\n")

@@ -20,7 +20,7 @@ from ..scenarios.history import History
 from ..scenarios.results import Finding
 from .retelling import FAULT, LEDGER, NO_LANE, SINK, Retelling, Row
 from .summary_json import replay_command
-from .text import carried_by, clean, fit, wrapped
+from .text import carried_by, clean, columns, fit, wrapped
 
 MOST_LINES: Final = 60
 _MOST_LANES: Final = 9
@@ -70,7 +70,7 @@ def _head(history: History, finding: Finding, width: int) -> list[str]:
 
 
 def _diagram(story: Retelling, width: int, most: int) -> list[str]:
-    lanes_ = _columns(story)
+    lanes_ = _columns(story, width)
     signs = [_FIXED.get(lane, str(n)) for n, lane in enumerate(lanes_, 1)]
     gutter = 2 * len(lanes_)
     lines_of = [(row, _lines(row, story, lanes_, width - 12 - _WHO - gutter)) for row in story.rows]
@@ -82,15 +82,16 @@ def _diagram(story: Retelling, width: int, most: int) -> list[str]:
     return [title, *body]
 
 
-def _columns(story: Retelling) -> list[str]:
+def _columns(story: Retelling, width: int) -> list[str]:
     """Client lanes in order of appearance, as many as fit; the others are told without a lane."""
-    return [*list(story.lanes)[:_MOST_LANES], LEDGER, SINK, FAULT]
+    most = min(_MOST_LANES, (width - 40) // 6)
+    return [*list(story.lanes)[:most], LEDGER, SINK, FAULT]
 
 
 def _lines(row: Row, story: Retelling, lanes_: Sequence[str], width: int) -> list[str]:
     if row.mark == "─":
-        room = width + 2 * len(lanes_)
-        return [f"         {'─' * _WHO} {fit(f'── {row.text} ' + '─' * room, room)}"]
+        room = width + 2 * len(lanes_) - columns(row.text) - 4
+        return [f"{'':<9}{'─' * _WHO} ── {row.text} {'─' * room}"]
     executor = story.lanes.get(row.lane, "")
     who = f"{row.lane} {executor}" if executor not in ("", row.lane) else row.lane
     gutter = " ".join(_sign(row, lane) for lane in lanes_)
@@ -104,7 +105,7 @@ def _lines(row: Row, story: Retelling, lanes_: Sequence[str], width: int) -> lis
 
 def _sign(row: Row, lane: str) -> str:
     if lane in (row.lane, row.also) and lane != NO_LANE:
-        return row.mark
+        return row.mark or _idle(row, lane)
     return _idle(row, lane)
 
 

@@ -40,7 +40,7 @@ def result_fields(result: ScheduleResult) -> dict[str, object]:
         if len(packed(value)) <= LINE_LIMIT - 200:  # the line has a frame too
             return value
     return {
-        "id": shorten(result.id, 200),
+        "schedule": shorten(result.id, 200),
         "target": shorten(result.target, 60),
         "family": shorten(result.family, 60),
         "verdict": result.verdict,
@@ -54,7 +54,7 @@ def _clipped(result: ScheduleResult, text: int, findings: int, entries: int) -> 
     for name, default in _EMPTY.items():
         item = getattr(result, name)
         if item != default and item not in ((), {}, ""):
-            value[name] = item
+            value["schedule" if name == "id" else name] = item
     value["reason"] = shorten(result.reason, text)
     value["findings"] = [_finding_fields(f, text) for f in result.findings[:findings]]
     value["points"] = [
@@ -70,10 +70,10 @@ def _clipped(result: ScheduleResult, text: int, findings: int, entries: int) -> 
 
 
 def _finding_fields(finding: Finding, text: int) -> dict[str, object]:
-    value: dict[str, object] = {"code": finding.code}
+    value: dict[str, object] = {"code": shorten(finding.code, 40)}
     value |= {name: shorten(getattr(finding, name), text) for name in _TEXTS}
     value["at"] = list(finding.at[:16])
-    value["claim"] = finding.claim
+    value["claim"] = None if finding.claim is None else shorten(finding.claim, 60)
     return value
 
 
@@ -112,7 +112,7 @@ def result_from(value: Mapping[str, Any]) -> ScheduleResult:
     if verdict not in SEVERITY:
         raise LineProblem(f"unknown verdict {shorten(verdict, 40)!r}")
     return ScheduleResult(
-        id=_text(value, "id"),
+        id=_text(value, "schedule"),
         target=_text(value, "target"),
         family=_text(value, "family"),
         verdict=verdict,

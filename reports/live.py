@@ -20,6 +20,7 @@ from .text import clean, fit, put
 from .writer import Silent
 
 _FAMILY: Final = 14
+_SHORTEST: Final = 8  # of a family's name, before a column is given up for it
 _BAR: Final = 10
 
 
@@ -38,16 +39,18 @@ def _progress(row: FamilyTally, planned: int) -> str:
 
 
 def _bar(row: FamilyTally, planned: int) -> str:
-    full = min(_BAR, _BAR * row.done // planned) if planned else 0
+    if not planned:
+        return ""
+    full = min(_BAR, _BAR * row.done // planned)
     return "█" * full + "░" * (_BAR - full)
 
 
 COLUMNS: Final = (
-    Column("", _BAR, 4, _bar),
-    Column("schedules", 13, 0, _progress),
-    Column("kills", 8, 3, lambda row, _: str(row.kills)),
-    Column("admits", 8, 1, lambda row, _: str(row.admits)),
-    Column("effects", 8, 2, lambda row, _: str(row.effects)),
+    Column("", _BAR, 5, _bar),
+    Column("schedules", 13, 1, _progress),
+    Column("kills", 8, 4, lambda row, _: str(row.kills)),
+    Column("admits", 8, 2, lambda row, _: str(row.admits)),
+    Column("effects", 8, 3, lambda row, _: str(row.effects)),
     Column("violations", 11, 0, lambda row, _: str(row.violations)),
 )
 
@@ -149,12 +152,13 @@ def table(
 ) -> list[str]:
     """The table's lines, none wider than ``width`` - 1: a wrapped line could not be redrawn."""
     columns = _that_fit(width)
-    title = f"{'family':<{_FAMILY}}" + "".join(f" {c.title:>{c.width}}" for c in columns)
+    name = max(min(_FAMILY, width - 1 - _taken(columns)), 1)
+    title = fit("family", name) + "".join(f" {c.title:>{c.width}}" for c in columns)
     lines = [paint(fit(title, width - 1).rstrip(), BOLD, color)]
     for row in [*rows, total]:
         goal = sum(planned.values()) if row is total else planned.get(row.name, 0)
         cells = "".join(f" {column.value(row, goal):>{column.width}}" for column in columns)
-        line = fit(fit(clean(row.name, 40), _FAMILY) + cells, width - 1).rstrip()
+        line = fit(fit(clean(row.name, 40), name) + cells, width - 1).rstrip()
         lines.append(paint(line, RED, color and row.violations > 0))
     return lines
 
@@ -169,9 +173,10 @@ def plain_line(total: FamilyTally, goal: int, elapsed_s: float) -> str:
 
 def _that_fit(width: int) -> list[Column]:
     columns = list(COLUMNS)
-    while _FAMILY + sum(column.width + 1 for column in columns) > width - 1:
-        victim = max(columns, key=lambda column: column.drop)
-        if not victim.drop:
-            break
-        columns.remove(victim)
+    while len(columns) > 1 and _SHORTEST + _taken(columns) > width - 1:
+        columns.remove(max(columns, key=lambda column: column.drop))
     return columns
+
+
+def _taken(columns: list[Column]) -> int:
+    return sum(column.width + 1 for column in columns)

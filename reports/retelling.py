@@ -162,7 +162,7 @@ class Retelling:
                 told = Row(0, NO_LANE, "─", clean(name, 40), 3)
             case Note(topic=topic, text=text):
                 lane = line.stamp.source if line.stamp.source in self.lanes else NO_LANE
-                told = Row(0, lane, "│", f"{clean(topic, 30)}: {_last_lines(text)}", 2)
+                told = Row(0, lane, "", f"{clean(topic, 30)}: {_last_lines(text)}", 2)
             case Harm(fault=fault, what=what, detail=detail):
                 said = f"{clean(fault, 20)} at fault: {clean(what, 120)} {clean(detail, 160)}"
                 told = Row(0, FAULT, "✗", said.rstrip(), 8)
@@ -177,14 +177,14 @@ class Retelling:
             f"approved {clean(event.label, 30)}: {call}, b={clean(repr(approval.budget), 24)}, "
             f"e_u {clean(approval.confirmation.event, 24)}"
         )
-        return Row(0, NO_LANE, "│", said, 4)
+        return Row(0, NO_LANE, "", said, 4)
 
     def _invoked(self, event: Invoked) -> Row:
         if event.node not in self.lanes:
             self.lanes[event.node] = event.executor
         self._dead.discard(event.node)
         self._calls[event.call] = event
-        return Row(0, event.node, "┌", f"{self._call(event)} …", 3, joins=("call", event.call))
+        return Row(0, event.node, "┌", self._call(event), 3, joins=("call", event.call))
 
     def _replied(self, event: Replied, before: Row | None) -> Row | None:
         call = self._calls.pop(event.call, None)
@@ -209,7 +209,7 @@ class Retelling:
                 if (name, node) in self._reached:
                     return None
                 said = f"{clean(name, 30)} armed at {clean(point, 60)} of {clean(node, 20)}"
-                return Row(0, FAULT, "│", f"{said}, never reached", 3)
+                return Row(0, FAULT, "", f"{said}, never reached", 3)
             case Stopped():
                 return self._stopped(event, before)
             case Released(node=node, how=how):
@@ -244,7 +244,9 @@ class Retelling:
         if how == "go" and (stepping or (before is not None and before.joins == ("stand", node))):
             return None
         where = f" from {clean(stop.point, 60)}" if stop is not None else ""
-        said = "goes on" if how == "go" else f"goes on with {clean(how, 80)}"
+        said = {"go": "goes on", "drop": "goes on, its reply is dropped,"}.get(
+            how, f"goes on with {clean(how, 80)}"
+        )
         return Row(0, node, "■", f"{said}{where}", 3 if how == "go" else 6, also=FAULT)
 
     def _sink(

@@ -153,7 +153,7 @@ def _findings(groups: Iterable[FindingGroup]) -> list[dict[str, object]]:
             "family": group.family,
             "count": group.count,
             "code": group.finding.code,
-            "claim": group.finding.claim,
+            "claim": None if group.finding.claim is None else clean(group.finding.claim, 60),
             "title": clean(group.finding.title, 200),
             "inequality": clean(group.finding.inequality, 400),
             "expected": clean(group.finding.expected, 400),

@@ -118,7 +118,7 @@ class RunTally:
         for finding in result.findings:
             group = FindingGroup(result.target, result.family, result.verdict, finding, result.id)
             self._keep_group(group)
-        if result.verdict in ("inconclusive", "harness_error", "could_not_run"):
+        if result.verdict in ("inconclusive", "harness_error", "could_not_run", "not_exercised"):
             self._keep_trouble(result)
 
     def stop(
