@@ -1,16 +1,146 @@
-"""The command line."""
+"""The command line: parse, dispatch, one message for every mistake, and the exit codes.
+
+0 passed; 1 violation; 2 usage, configuration or preflight; 3 incomplete; 4 the suite itself
+failed; 130 interrupted, with a partial report.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import os
+import platform
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
 
 from . import __version__
 
 
+class UsageProblem(Exception):
+    """A mistake of the user's: what, where and what to do. Exit code 2."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says a wrong option in one line, and where the right ones stand."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageProblem(f"{message}. See: {self.prog} --help")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the answer is the exit code."""
-    parser = argparse.ArgumentParser(prog="admitone", description=__doc__)
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    try:
+        options = _parser().parse_args(arguments)
+        if platform.system() != "Linux":
+            raise UsageProblem(
+                f"admitone kills processes by pidfd and finds its stops through /proc, so it runs "
+                f"on Linux only; this is {platform.system()}. Run it in a container or in CI."
+            )
+        command: Callable[[argparse.Namespace], int] = options.command
+        return command(options)
+    except UsageProblem as problem:
+        print(f"admitone: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # whoever read our output has left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 4
+    except Exception:
+        print("admitone: the suite itself failed; this says nothing of the target", file=sys.stderr)
+        traceback.print_exc()
+        return 4
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="admitone",
+        description="Fault injection and concurrency tests for authorization ledgers.",
+    )
     parser.add_argument("--version", action="version", version=f"admitone {__version__}")
-    parser.parse_args(argv)
-    return 0
+    commands = parser.add_subparsers(
+        required=True, metavar="COMMAND", parser_class=_Parser, title="commands"
+    )
+    _add_run(commands.add_parser("run", help="test ledgers (default: the embedded reference)"))
+    _add_replay(commands.add_parser("replay", help="repeat one schedule, from its id alone"))
+    _add_explain(commands.add_parser("explain", help="what a code of a check means"))
+    _add_sink(commands.add_parser("serve-sink", help="run the sink as a server of its own"))
+    return parser
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="TARGET",
+        help="builtin:NAME or py:package.module:Factory (default: builtin:caplease-sqlite)",
+    )
+    parser.add_argument("--family", action="append", metavar="NAME", help="only this family")
+    parser.add_argument("--schedules", type=_count, metavar="N", help="schedules of each target")
+    parser.add_argument("--profile", choices=("quick",), default="quick", help="how much to run")
+    parser.add_argument("--seed", type=_number, metavar="N", help="default: 0, for equal runs")
+    parser.add_argument("-n", type=_count, metavar="N", dest="workers", help="worker processes")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the summary there too")
+    parser.add_argument("--report-dir", type=Path, default=Path("admitone-report"), metavar="DIR")
+    parser.set_defaults(command=_run)
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="a schedule's id, as a report shows it")
+    parser.add_argument("--times", type=_count, default=1, metavar="N", help="how often")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the ledger's store there")
+    parser.set_defaults(command=_replay)
+
+
+def _add_explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("code", metavar="CODE", help="a check's code, such as AO104")
+    parser.set_defaults(command=_explain)
+
+
+def _add_sink(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--kind", choices=("idempotent", "control"), default="idempotent")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
+    parser.add_argument("--port", type=_number, default=0, help="default: a free one")
+    parser.set_defaults(command=_serve_sink)
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number from 1 upwards")
+    return value
+
+
+def _number(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 2**63:
+        raise argparse.ArgumentTypeError(f"{text} is no number from 0 upwards")
+    return value
+
+
+def _run(options: argparse.Namespace) -> int:
+    from .command_run import run
+
+    return run(options)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from .command_replay import replay
+
+    return replay(options)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from .command_explain import explain
+
+    return explain(options)
+
+
+def _serve_sink(options: argparse.Namespace) -> int:
+    from .command_sink import serve_sink
+
+    return serve_sink(options)

@@ -1,0 +1,179 @@
+"""A node: one process that hosts one client of the ledger and does what the harness asks.
+
+It is a fork of the warm parent (``zygote.py``) and speaks JSON lines (``channel.py``). Requests:
+``deploy``, ``open``, ``call`` (one operation), ``inspect``, ``work`` and ``leave``. Each is
+answered by one reply line with the request's id; in between a call may report points, ask the
+sink, and stand still. Nothing here judges anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import os
+import threading
+import traceback
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+from ..targets.contract import OPERATIONS
+from ..targets.replies import (
+    Busy,
+    EffectUnknown,
+    NotApplied,
+    NotGranted,
+    Refused,
+    Replayed,
+    Unknown,
+)
+from ..targets.values import ValueProblem, decode, encode
+from .channel import Channel, Message
+from .stops import CURRENT, OpenCall, Stops
+from .world import Surroundings, World
+
+DETAIL_LIMIT = 2000
+"""Longest exception text that travels, characters."""
+
+
+class Node:
+    """The main loop of a node process, and the ledger that it has open."""
+
+    def __init__(self, channel: Channel, stops: Stops, target: Any) -> None:
+        self._channel = channel
+        self._stops = stops
+        self._target = target
+        self._ledger: Any = None
+        self._world: World | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def serve(self) -> None:
+        """Answer requests until told to leave. A call with a ``lane`` gets a thread of its own."""
+        while True:
+            request = self._channel.next_request()
+            if request["do"] == "leave":
+                return
+            if request.get("lane") is None:
+                self._answer(request)
+            else:
+                threading.Thread(target=self._answer, args=(request,), daemon=True).start()
+
+    def _answer(self, request: Message) -> None:
+        call = OpenCall(
+            request["id"],
+            request["op"] if request["do"] == "call" else request["do"],
+            {(k, s, n): name for name, k, s, n in request.get("arm", ())},
+            request.get("trace", False),
+        )
+        CURRENT.set(call)
+        self._stops.opened(call)
+        try:
+            reply = self._do(request)
+        except BaseException as raised:  # whatever it is, the harness must hear of it
+            reply = self._raised(raised, call)
+        self._stops.point("reply", "before")
+        self._stops.closed(call)
+        reply["reply"] = call.id
+        reply["entered"] = call.entered
+        reply["not_applied"] = call.not_applied
+        reply["wrote"] = call.wrote
+        CURRENT.set(None)
+        self._channel.send(reply)
+
+    def _do(self, request: Message) -> Message:
+        match request["do"]:
+            case "call":
+                return self._call(request["op"], [decode(item) for item in request["args"]])
+            case "open":
+                return self._open(request)
+            case "inspect":
+                os.chdir(request["workspace"])
+                view = self._settle(
+                    self._target.inspect(request["store"], decode(request["approval"]))
+                )
+                return {"value": encode(view)}
+            case "deploy":
+                os.chdir(request["workspace"])
+                return {"value": encode(self._settle(self._target.deploy(Path.cwd())))}
+            case "work":
+                self._settle(self._target.work(request["store"], self._world))
+                return {"value": None}
+            case other:
+                raise ValueProblem(f"no node can do {other!r}")
+
+    def _open(self, request: Message) -> Message:
+        self._ledger = None
+        os.chdir(request["workspace"])
+        self._world = World(
+            self._channel,
+            self._stops,
+            Surroundings(
+                Path(request["workspace"]),
+                decode(request["identity"]),
+                decode(request["trust"]),
+                request["skew_s"],
+                request["lease_s"],
+                request["patience_s"],
+                request["sink_url"],
+            ),
+        )
+        self._ledger = self._settle(self._target.open(request["store"], self._world))
+        return {
+            "value": [name for name in OPERATIONS if callable(getattr(self._ledger, name, None))]
+        }
+
+    def _call(self, op: str, args: list[Any]) -> Message:
+        if op == "effect":
+            assert self._world is not None
+            return {"value": encode(self._world.effect(*args))}
+        value = self._settle(getattr(self._ledger, op)(*args))
+        if op == "execute" and not isinstance(value, NotGranted):
+            return {"value": None}  # anything a guarded ledger answers counts as done
+        return {"value": encode(value)}
+
+    def _settle(self, value: Any) -> Any:
+        """Wait for an ``async def``: on the one loop that runs as long as the node does."""
+        if not inspect.isawaitable(value):
+            return value
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        return asyncio.run_coroutine_threadsafe(_awaited(value), self._loop).result()
+
+    def _raised(self, raised: BaseException, call: OpenCall) -> Message:
+        """What an exception means: the target says so, or the world's own did pass through."""
+        shown = "".join(traceback.format_exception_only(raised)).strip()[:DETAIL_LIMIT]
+        verdict: object = None
+        classify = getattr(self._target, "classify", None)
+        if classify is not None and call.op in OPERATIONS:
+            verdict = classify(raised)
+        if verdict is None:
+            verdict = _of_the_world(raised, shown)
+        if isinstance(verdict, Refused | Busy | Unknown | Replayed):
+            return {"value": encode(verdict), "raised": shown}
+        where = "".join(traceback.format_exception(raised))[-DETAIL_LIMIT:]
+        return {"unclassified": shown, "raised": where}
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value
+
+
+def _of_the_world(raised: BaseException, shown: str) -> Refused | Unknown | None:
+    """``NotApplied`` and ``EffectUnknown`` that passed through the library, wrapped or not."""
+    seen: BaseException | None = raised
+    for _ in range(20):  # a chain may be a cycle
+        if isinstance(seen, EffectUnknown):
+            return Unknown(shown)
+        if isinstance(seen, NotApplied):
+            return Refused("unspecified", detail=shown)
+        if seen is None:
+            return None
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def run(channel: Channel, stops: Stops, target: Any) -> None:
+    """The life of a node, from the fork to the end of its process."""
+    contextvars.copy_context().run(Node(channel, stops, target).serve)

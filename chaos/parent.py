@@ -1,0 +1,164 @@
+"""The warm parent as the harness sees it: start it, ask it for nodes, end it.
+
+The harness itself never imports a target. What it knows of one is the greeting of this process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..targets.declaration import Declaration
+from ..targets.terms import TargetName
+from ..targets.values import decode
+from .handle import NodeHandle
+
+WARM_DEADLINE_S = 60.0
+"""Longest time that importing a target may take, seconds."""
+
+ANSWER_DEADLINE_S = 20.0
+"""Longest time that a fork may take on a loaded machine, seconds."""
+
+
+class TargetProblem(Exception):
+    """The target cannot be tried at all. The text says what, where and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """What a warmed target said of itself."""
+
+    name: TargetName
+    declaration: Declaration
+    optional: tuple[str, ...]
+    python: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Evidence that a child ended: the status that its parent reaped."""
+
+    pid: int
+    signal: int
+    left: int
+
+
+class WarmParent:
+    """One warm parent process of one target. ``folder`` must exist; output goes to ``log``."""
+
+    def __init__(self, target: str, folder: Path, log: Path) -> None:
+        self.target = target
+        self.log = log
+        self._ended: dict[int, Ended] = {}
+        self._control, theirs = socket.socketpair()
+        self._buffer = b""
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "admitone.chaos.zygote",
+                    str(theirs.fileno()),
+                    target,
+                    str(folder),
+                ],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C is for the harness alone
+                env=_environment(),
+            )
+        theirs.close()
+        try:
+            self.greeting = self._greeted(self._receive(WARM_DEADLINE_S))
+        except BaseException:
+            self.close()
+            raise
+
+    def fork(self, name: str) -> NodeHandle:
+        """A new node."""
+        ours, theirs = socket.socketpair()
+        socket.send_fds(self._control, [b"fork"], [theirs.fileno()])
+        theirs.close()
+        report = self._receive(ANSWER_DEADLINE_S)
+        return NodeHandle(name, report["pid"], ours)
+
+    def reap(self, pid: int) -> Ended:
+        """The status of a node that is known to be dead (``NodeHandle.kill``)."""
+        if pid not in self._ended:
+            self._control.sendall(b"reap")
+            self._receive(ANSWER_DEADLINE_S)
+        return self._ended.pop(pid)
+
+    def close(self) -> None:
+        """End the parent and with it every node it made."""
+        self._control.close()
+        if self._process.poll() is None:
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def _receive(self, deadline_s: float) -> dict[str, Any]:
+        ready = select.poll()
+        ready.register(self._control, select.POLLIN)
+        while b"\n" not in self._buffer:
+            if not ready.poll(deadline_s * 1000):
+                raise TargetProblem(
+                    f"{self.target}: its process did not answer within {deadline_s:.0f} s "
+                    f"(importing, or making a node). Its output is in {self.log}."
+                )
+            data = self._control.recv(65536)
+            if not data:
+                raise TargetProblem(self._died())
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        message: dict[str, Any] = json.loads(line)
+        left = message.get("left", 0)
+        for pid, status in message.get("ended", ()):
+            ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+            self._ended[pid] = Ended(pid, ended_by, left)
+        return message
+
+    def _died(self) -> str:
+        code = self._process.wait()
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        tail = self.log.read_bytes()[-400:].decode("utf-8", "replace").strip()
+        return f"{self.target}: its process ended ({how}). Last output: {tail or 'none'}"
+
+    def _greeted(self, message: dict[str, Any]) -> Greeting:
+        if "problem" in message:
+            raise TargetProblem(message["problem"])
+        if message["threads"] != 1:
+            raise TargetProblem(
+                f"{self.target}: warm() left {message['threads'] - 1} thread(s) running. A fork "
+                "would lose them: start threads in open()."
+            )
+        if message["stores"]:
+            raise TargetProblem(
+                f"{self.target}: warm() left a file open for writing ({message['stores'][0]}). "
+                "A fork would share it: open stores in open()."
+            )
+        return Greeting(
+            decode(message["name"]),
+            decode(message["declaration"]),
+            tuple(message["optional"]),
+            message["version"],
+        )
+
+
+def _environment() -> dict[str, str]:
+    """The user's environment, with hash order fixed: the same plan gives the same statements."""
+    environment = dict(os.environ)
+    environment.setdefault("PYTHONHASHSEED", "0")
+    return environment

@@ -1,0 +1,180 @@
+"""The warm parent: imports the target once, then makes each node by fork.
+
+A fork costs a few milliseconds where a fresh interpreter costs hundreds. What makes it honest:
+no store is open and no second thread runs when it forks (both are checked and said), each node
+is alone with its own descriptors, and all of them die with this process.
+
+Started as ``python -m admitone.chaos.zygote FD TARGET FOLDER``; speaks over FD: one line of
+greeting, then requests ``{"do": "fork"}`` (with the node's end of a socket as ancillary data) and
+``{"do": "reap"}``, each answered with the statuses of children that ended since.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from .channel import Channel
+from .probes import sight
+from .stops import Stops
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def main(arguments: list[str]) -> None:
+    """Warm up, greet, then fork on request until the harness closes its end."""
+    control = socket.socket(fileno=int(arguments[0]))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    greeting, target = _warm(arguments[1], Path(arguments[2]))
+    _say(control, greeting)
+    if target is None:
+        return
+    gc.collect()
+    gc.freeze()  # what is here already is never traversed, so never copied, in a node
+    _serve(control, target, Path(arguments[2]), prctl)
+
+
+class _Nobody:
+    """The observer before there is a node."""
+
+    def point(self, kind: str, side: str, text: str) -> None:
+        """Nothing is watched in the warm parent."""
+
+
+def _serve(control: socket.socket, target: Any, folder: Path, prctl: Any) -> None:
+    children: set[int] = set()
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(control, 4096, 1)
+        if not request:
+            return
+        report = _reap(children)
+        if request == b"fork":
+            pid = os.fork()
+            if pid == 0:
+                _become_node(control, descriptors[0], target, folder, prctl)
+            os.close(descriptors[0])
+            children.add(pid)
+            report["pid"] = pid
+        _say(control, report)
+
+
+def _become_node(
+    control: socket.socket, descriptor: int, target: Any, folder: Path, prctl: Any
+) -> None:
+    from . import node
+
+    code = 70
+    try:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        control.close()
+        channel = Channel(socket.socket(fileno=descriptor))
+        stops = Stops(channel)
+        sight.install(stops, folder)
+        sight.watch(True)
+        node.run(channel, stops, target)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _reap(children: set[int]) -> dict[str, Any]:
+    """Statuses of nodes that ended, and an end for whatever they left running."""
+    ended: list[list[int]] = []
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            break
+        if pid == 0:
+            break
+        if pid in children:
+            children.discard(pid)
+            ended.append([pid, status])
+    left = 0
+    if ended:
+        for orphan in _children() - children:
+            try:
+                psutil.Process(orphan).kill()
+                os.waitpid(orphan, 0)
+                left += 1
+            except (psutil.Error, ChildProcessError):
+                continue
+    return {"ended": ended, "left": left}
+
+
+def _children() -> set[int]:
+    """Direct children, orphans of dead nodes included: this process adopts them."""
+    try:
+        text = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
+    except OSError:  # kernels without that file
+        return {child.pid for child in psutil.Process().children()}
+    return {int(word) for word in text.split()}
+
+
+def _warm(name: str, folder: Path) -> tuple[dict[str, Any], Any]:
+    """Import the target, run its ``warm``, and look at what that left behind."""
+    from ..targets import resolve
+    from ..targets.values import encode
+    from . import node  # noqa: F401  # imported before the fork, used after it
+
+    sight.install(_Nobody(), folder)
+    before = _stores_open()
+    try:
+        target = resolve.resolve(name)
+        title, declaration = resolve.describe(target)
+        if (warm := getattr(target, "warm", None)) is not None:
+            warm()
+    except resolve.TargetProblem as problem:
+        return {"problem": str(problem)}, None
+    except BaseException as raised:  # a broken target may raise anything here
+        return {
+            "problem": f"{name}: warm() raised {type(raised).__name__}: {raised}. "
+            "warm() should only import modules; make stores and connections in open()."
+        }, None
+    sight.install(_Nobody(), folder)  # again: for layers that the target has imported since
+    greeting = {
+        "name": encode(title),
+        "declaration": encode(declaration),
+        "threads": len(os.listdir("/proc/self/task")),  # noqa: PTH208  # a count, no paths
+        "stores": sorted(_stores_open() - before),
+        "optional": [name for name in ("fresh", "work", "effects") if hasattr(target, name)],
+        "version": sys.version.split()[0],
+    }
+    return greeting, target
+
+
+def _stores_open() -> set[str]:
+    """Regular files open for writing, libraries left out: an open store must not be forked."""
+    found = set()
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            path = str(entry.readlink())
+            flags = (
+                Path(f"/proc/self/fdinfo/{entry.name}").read_text().split("flags:")[1].split()[0]
+            )
+        except (OSError, IndexError):
+            continue
+        if path.startswith("/") and not path.startswith("/dev/") and int(flags, 8) & 3:
+            found.add(path)
+    return found
+
+
+def _say(control: socket.socket, message: dict[str, Any]) -> None:
+    control.sendall(json.dumps(message).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,226 @@
+"""The campaign: checks the adapters, plans, deals plans out to workers, and streams results.
+
+What is planned depends only on the targets, the seed and the number of schedules; how many
+workers play it does not matter. First every placed position once (the required set), then seeded
+samples of them until the number or the time is reached.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Final, Literal
+
+from ..chaos.parent import WarmParent
+from .conductor import family
+from .families import FAMILIES, Subjects
+from .plan import Plan
+from .preflight import Fitting, fit
+from .results import ScheduleResult
+from .worker import Bench, Broke, Order, run_worker
+
+CHUNK: Final = 8
+"""Plans that a worker is given at once."""
+
+Ended = Literal["finished", "max_time", "suite_failed", "preflight"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked for. ``schedules`` per target; None: as many as ``max_time_s`` allows."""
+
+    targets: tuple[str, ...]
+    families: tuple[str, ...] = tuple(FAMILIES)
+    schedules: int | None = None
+    max_time_s: float | None = None
+    seed: int = 0
+    workers: int = 1
+    histories: Path | None = None
+    keep_share: float = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How the campaign ended. ``required_left``: placed positions that were not played."""
+
+    reason: Ended
+    detail: str = ""
+    required_left: int = 0
+
+
+@dataclass(slots=True)
+class _Hand:
+    """One worker as the campaign sees it."""
+
+    pid: int
+    pipe: Connection
+    orders: int = 0
+
+
+def check_adapters(targets: Sequence[str], folder: Path) -> tuple[Fitting, ...]:
+    """Warm every target once and check its adapter. Raises ``TargetProblem``."""
+    fittings = []
+    for number, target in enumerate(targets):
+        place = folder / f"fit{number}"
+        place.mkdir()
+        parent = WarmParent(target, place, place / "output.log")
+        try:
+            fittings.append(fit(parent, place))
+        finally:
+            parent.close()
+    return tuple(fittings)
+
+
+def placed_plans(fitting: Fitting, families: Sequence[str], seed: int) -> tuple[Plan, ...]:
+    """Every placed position of a target once, in a seeded order that mixes the points."""
+    subject = Subjects(fitting.target, fitting.greeting.declaration, fitting.survey)
+    plans = [plan for name in families for plan in family(name).placed(subject)]
+    random.Random(f"order {seed}").shuffle(plans)  # reproducible, no secret
+    return tuple(replace(plan, seed=seed) for plan in plans)
+
+
+def sampled_plans(placed: Sequence[Plan], seed: int) -> Iterator[Plan]:
+    """Samples of the placed positions under ever new seeds, without end."""
+    chance = random.Random(f"samples {seed}")  # reproducible, no secret
+    while placed:
+        yield replace(chance.choice(placed), seed=chance.getrandbits(32))
+
+
+class Campaign:
+    """One run over fitted targets. ``references``: indices of the suite's own ledgers."""
+
+    def __init__(
+        self,
+        request: Request,
+        fittings: tuple[Fitting, ...],
+        folder: Path,
+        references: frozenset[int] = frozenset(),
+    ) -> None:
+        self._request = request
+        self._fittings = fittings
+        self._bench = Bench(fittings, references, folder, request.histories)
+        self._placed = [placed_plans(f, request.families, request.seed) for f in fittings]
+        self._hands: list[_Hand] = []
+        limit = request.schedules
+        self._required = {plan.id for plans in self._placed for plan in plans[:limit]}
+        self._began_s = time.monotonic()
+        self._ended: End | None = None
+
+    @property
+    def planned(self) -> dict[str, int]:
+        """Schedules per family, as far as they can be counted before: the placed ones."""
+        counts: dict[str, int] = {}
+        for plans in self._placed:
+            for plan in plans:
+                counts[plan.family] = counts.get(plan.family, 0) + 1
+        return counts
+
+    def run(self, on_result: Callable[[ScheduleResult], None]) -> End:
+        """Play everything; ``on_result`` gets each result as it comes."""
+        orders = self._orders()
+        try:
+            for number in range(self._request.workers):
+                self._hands.append(self._hire(number))
+            for hand in self._hands:
+                self._give(hand, orders)
+                self._give(hand, orders)
+            while busy := [hand for hand in self._hands if hand.orders]:
+                for pipe in wait([hand.pipe for hand in busy], timeout=1.0):
+                    hand = next(hand for hand in busy if hand.pipe is pipe)
+                    self._hear(hand, orders, on_result)
+                    if self._ended is not None:
+                        return self._ended
+        finally:
+            self._dismiss()
+        reason: Ended = "max_time" if self._time_is_up() else "finished"
+        return End(reason, required_left=len(self._required))
+
+    # plans -----------------------------------------------------------------------------------
+
+    def _orders(self) -> Iterator[Order]:
+        """Targets take turns, a chunk each, until every one has had its number."""
+        streams = deque((number, self._plans(number)) for number in range(len(self._fittings)))
+        chance = random.Random(f"kept {self._request.seed}")
+        while streams and not self._time_is_up():
+            number, stream = streams.popleft()
+            chunk = tuple(islice(stream, CHUNK))
+            if not chunk:
+                continue
+            streams.append((number, stream))
+            keep = frozenset(p.id for p in chunk if chance.random() < self._request.keep_share)
+            yield Order(number, chunk, keep)
+
+    def _plans(self, number: int) -> Iterator[Plan]:
+        """The placed ones, then samples: to the number, or to the time, or no further."""
+        placed, limit = self._placed[number], self._request.schedules
+        if limit is None and self._request.max_time_s is None:
+            return iter(placed)
+        return islice(chain(placed, sampled_plans(placed, self._request.seed)), limit)
+
+    def _time_is_up(self) -> bool:
+        limit_s = self._request.max_time_s
+        return limit_s is not None and time.monotonic() - self._began_s > limit_s
+
+    # workers ---------------------------------------------------------------------------------
+
+    def _hire(self, number: int) -> _Hand:
+        ours, theirs = Pipe()
+        pid = os.fork()
+        if pid == 0:
+            code = 70
+            try:
+                ours.close()
+                for hand in self._hands:
+                    hand.pipe.close()
+                run_worker(number, self._bench, theirs)
+                code = 0
+            finally:
+                os._exit(code)
+        theirs.close()
+        return _Hand(pid, ours)
+
+    def _give(self, hand: _Hand, orders: Iterator[Order]) -> None:
+        order = next(orders, None)
+        if order is not None:
+            hand.pipe.send(order)
+            hand.orders += 1
+
+    def _hear(
+        self, hand: _Hand, orders: Iterator[Order], on_result: Callable[[ScheduleResult], None]
+    ) -> None:
+        try:
+            said = hand.pipe.recv()
+        except (EOFError, OSError):
+            self._ended = End("suite_failed", "a worker process died", len(self._required))
+            return
+        if isinstance(said, ScheduleResult):
+            self._required.discard(said.id)
+            on_result(said)
+        elif isinstance(said, Broke):
+            reason: Ended = "preflight" if said.of_target else "suite_failed"
+            self._ended = End(reason, said.text, len(self._required))
+        else:
+            hand.orders -= 1
+            self._give(hand, orders)
+
+    def _dismiss(self) -> None:
+        """End all workers: by the closed pipe, and by a kill if that is not enough."""
+        for hand in self._hands:
+            hand.pipe.close()
+        until = time.monotonic() + 10.0
+        for hand in self._hands:
+            while os.waitpid(hand.pid, os.WNOHANG) == (0, 0):
+                if time.monotonic() > until:
+                    os.kill(hand.pid, 9)
+                    os.waitpid(hand.pid, 0)
+                    break
+                time.sleep(0.01)
+        self._hands.clear()

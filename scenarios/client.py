@@ -1,0 +1,355 @@
+"""The honest clients of a schedule: what a workload does with a ledger, one call at a time.
+
+A client never invents: without an attempt identity it does not ask twice for a request whose
+Prepare is unknown, and it resumes only what recovery hands back. Keys that a ledger does not
+give are made here, one per attempt, so that a resend of the same attempt carries the same key.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from ..chaos.events import Approved, AuditRead, Note
+from ..chaos.handle import NodeHandle
+from ..idempotent_sink.labels import make_label
+from ..targets.declaration import Facts
+from ..targets.identity import confirm
+from ..targets.replies import Busy, Recovered
+from ..targets.terms import (
+    Admission,
+    Approval,
+    AuditView,
+    Authorization,
+    Budget,
+    Call,
+    Context,
+    Receipt,
+    Trust,
+    Validity,
+)
+from .desk import Transit
+from .stage import Answer, Arm, Pending, Stage, Subject
+
+BUSY_TRIES: Final = 200
+"""Bound on the repeats of one call that answers Busy."""
+
+BUSY_MARGIN_S: Final = 3.0
+"""What a loaded machine may add to a target's own waits_s and lease, seconds."""
+
+
+@dataclass(slots=True)
+class Use:
+    """One request: a thing that the user wants done once, and what its client knows of it."""
+
+    request: str
+    attempt: str
+    admission: Admission | None = None
+    receipt: Receipt | None = None
+    done: bool = False
+    unknown: bool = False
+
+
+@dataclass(slots=True)
+class Client:
+    """One authorization and its uses. ``label`` is planted in the arguments of the call."""
+
+    stage: Stage
+    facts: Facts
+    label: str
+    approval: Approval
+    authorization: Authorization | None = None
+    uses: list[Use] = field(default_factory=list)
+    keys: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def executor(self) -> str:
+        """P_e: the principal that the authorization is bound to."""
+        return self.approval.context.executor
+
+    @property
+    def known(self) -> Approval:
+        """The approval with whatever authorization was answered."""
+        return replace(self.approval, authorization=self.authorization)
+
+    def new_use(self) -> Use:
+        """The next request, under a fresh attempt."""
+        number = len(self.uses) + 1
+        use = Use(f"r{number}", f"a{number}-{self.label[3:11]}")
+        self.uses.append(use)
+        return use
+
+    # steps -----------------------------------------------------------------------------------
+
+    def issue(
+        self, node: NodeHandle, arm: Arm | None = None, *, patience_s: float | None = None
+    ) -> Pending | None:
+        """Ask for the authorization. None: this ledger has no issue step."""
+        if "issue" not in node.operations:
+            self.authorization = Authorization(self.approval.confirmation.event)
+            return None
+        asked = self.approval
+        args: list[Any] = [
+            asked.call,
+            asked.confirmation,
+            asked.budget,
+            asked.context,
+            asked.validity,
+        ]
+        pending = self.stage.call(
+            node,
+            "issue",
+            args,
+            Subject(self.label),
+            self.executor,
+            arm=arm,
+            patience_s=patience_s,
+        )
+        self.issued(pending)
+        return pending
+
+    def issued(self, pending: Pending) -> None:
+        """Learn from the answer of an issue."""
+        if pending.answer and isinstance(pending.answer.value, Authorization):
+            self.authorization = pending.answer.value
+
+    def prepare(
+        self,
+        node: NodeHandle,
+        use: Use,
+        arm: Arm | None = None,
+        *,
+        patience_s: float | None = None,
+    ) -> Pending:
+        """Ask for admission."""
+        pending = self._use_call(node, "prepare", use, arm, None, patience_s)
+        self.prepared(use, pending)
+        return pending
+
+    def prepared(self, use: Use, pending: Pending) -> None:
+        """Learn from the answer of a prepare."""
+        if pending.answer is None:
+            return
+        value = pending.answer.value
+        use.unknown = pending.answer.outcome == "unknown"
+        if isinstance(value, Admission):
+            use.admission = value
+        use.done = use.done or pending.answer.outcome == "replayed"
+
+    def execute(
+        self,
+        node: NodeHandle,
+        use: Use,
+        arm: Arm | None = None,
+        transit: tuple[str, Transit] | None = None,
+        *,
+        patience_s: float | None = None,
+    ) -> Pending:
+        """Have a guarded ledger do the whole use."""
+        pending = self._use_call(node, "execute", use, arm, transit, patience_s)
+        self.executed(use, pending)
+        return pending
+
+    def executed(self, use: Use, pending: Pending) -> None:
+        """Learn from the answer of an execute."""
+        if pending.answer is None:
+            return
+        use.unknown = pending.answer.outcome == "unknown"
+        use.done = use.done or pending.answer.outcome in ("granted", "replayed")
+
+    def send(
+        self,
+        node: NodeHandle,
+        use: Use,
+        admission: Admission,
+        arm: Arm | None = None,
+        transit: tuple[str, Transit] | None = None,
+    ) -> Pending:
+        """Send the effect: the call that the ledger says, under the ledger's key."""
+        call = admission.call or self.approval.call
+        key = admission.key or self._made_key(use.attempt)
+        subject = Subject(self.label, use.request, use.attempt, admission)
+        pending = self.stage.call(
+            node,
+            "effect",
+            [call.tool, dict(call.args), key],
+            subject,
+            self.executor,
+            arm=arm,
+            transit=transit,
+        )
+        self.sent(use, pending)
+        return pending
+
+    def sent(self, use: Use, pending: Pending) -> None:
+        """Learn from the answer of a send."""
+        if pending.answer and isinstance(pending.answer.value, Receipt):
+            use.receipt = pending.answer.value
+
+    def commit(
+        self, node: NodeHandle, use: Use, admission: Admission, arm: Arm | None = None
+    ) -> Pending | None:
+        """Say that the effect stands. None: no commit step, or no receipt to show."""
+        if "commit" not in node.operations or use.receipt is None:
+            return None
+        subject = Subject(self.label, use.request, use.attempt, admission)
+        pending = self.stage.call(
+            node, "commit", [admission, use.receipt], subject, self.executor, arm=arm
+        )
+        self.committed(use, pending)
+        return pending
+
+    def committed(self, use: Use, pending: Pending) -> None:
+        """Learn from the answer of a commit."""
+        if pending.answer is not None:
+            use.done = use.done or pending.answer.outcome in ("granted", "replayed")
+
+    # whole pieces ----------------------------------------------------------------------------
+
+    def finish(self, node: NodeHandle, use: Use) -> Answer:
+        """Take one use to its end, undisturbed: admission, effect, commit. Busy is asked again
+        for as long as the target says that it may wait, never longer."""
+        if "execute" in node.operations:
+            return self._patiently(lambda: self.execute(node, use))
+        answer = self._patiently(lambda: self.prepare(node, use))
+        if answer.granted and use.admission is not None:
+            self.carry_out(node, use, use.admission)
+        return answer
+
+    def carry_out(self, node: NodeHandle, use: Use, admission: Admission) -> None:
+        """Effect and commit of an admission."""
+        self.send(node, use, admission)
+        if use.receipt is not None:
+            self._patiently(lambda: self.commit(node, use, admission))
+
+    def recover(self, node: NodeHandle) -> bool:
+        """Have the ledger find what is unfinished, and resume what it hands back."""
+        if "recover" not in node.operations:
+            return False
+        known = [] if self.authorization is None else [self.authorization]
+        answer = self._patiently(
+            lambda: self.stage.call(node, "recover", [known], Subject(self.label), self.executor)
+        )
+        if isinstance(answer.value, Recovered):
+            for admission in answer.value.resume:
+                self._resume(node, admission)
+        return answer.granted
+
+    def _resume(self, node: NodeHandle, admission: Admission) -> None:
+        use = self._matching(admission)
+        if use is None and admission.key is None:
+            self.stage.recorder.record(
+                "client",
+                Note(
+                    "recovery",
+                    f"unit {admission.slot or admission.handle!r} came back without attempt, slot "
+                    "or handle that anyone here knows and without a key: not resent",
+                ),
+            )
+            return
+        self.carry_out(node, use or Use("recovery", "recovery"), admission)
+
+    def _matching(self, admission: Admission) -> Use | None:
+        """The use that a recovered admission belongs to: by attempt, slot or handle."""
+        for use in self.uses:
+            first = use.admission
+            if admission.attempt is not None:
+                if admission.attempt == use.attempt:
+                    return use
+            elif first is not None and (
+                (admission.slot is not None and admission.slot == first.slot)
+                or (admission.handle is not None and admission.handle == first.handle)
+            ):
+                return use
+        open_uses = [use for use in self.uses if use.unknown and use.admission is None]
+        return open_uses[0] if len(open_uses) == 1 and admission.attempt is None else None
+
+    def audit(self, node: NodeHandle, moment: str) -> None:
+        """Copy head and count of the audit chain out."""
+        if "audit" not in node.operations:
+            return
+        pending = self.stage.call(node, "audit", [], Subject(), self.executor)
+        if pending.answer and isinstance(pending.answer.value, AuditView):
+            self.stage.recorder.record(
+                f"node {node.name}", AuditRead(moment, node.name, pending.answer.value)
+            )
+
+    # inside ----------------------------------------------------------------------------------
+
+    def _use_call(
+        self,
+        node: NodeHandle,
+        op: str,
+        use: Use,
+        arm: Arm | None,
+        transit: tuple[str, Transit] | None,
+        patience_s: float | None,
+    ) -> Pending:
+        asked = self.approval
+        return self.stage.call(
+            node,
+            op,
+            [self.authorization, asked.call, asked.context, use.attempt],
+            Subject(self.label, use.request, use.attempt),
+            self.executor,
+            arm=arm,
+            transit=transit,
+            patience_s=patience_s,
+        )
+
+    def _made_key(self, attempt: str) -> str:
+        return self.keys.setdefault(attempt, f"suite-{attempt}")
+
+    def _patiently(self, ask: Any) -> Answer:
+        """Repeat a call that answers Busy, bounded in time and number."""
+        limit_s = self.facts.waits_s + self.stage.setting.lease_s + BUSY_MARGIN_S
+        until = time.monotonic() + limit_s
+        for tries in range(BUSY_TRIES):
+            pending: Pending | None = ask()
+            answer = (
+                Answer("unknown") if pending is None or pending.answer is None else pending.answer
+            )
+            if answer.outcome != "busy" or time.monotonic() > until:
+                return answer
+            wait_s = answer.value.retry_after_s if isinstance(answer.value, Busy) else None
+            # the pause that Busy asks of an honest client; nothing is synchronised by it
+            time.sleep(min(max(wait_s or 0.0, 0.002 * (tries + 1)), 0.25))
+        return answer
+
+
+def approve(
+    stage: Stage,
+    facts: Facts,
+    trust: Trust,
+    rng: random.Random,
+    budget: Budget,
+    *,
+    executor: str = "executor-1",
+    expires_s: float | None = None,
+) -> Client:
+    """One decision of a user: a call with a label planted in its arguments, confirmed for b uses."""
+    label = make_label(rng)
+    now_s = time.time()
+    call = Call(
+        "transfer",
+        {
+            "to": f"acct-{rng.randrange(10_000):04d}",
+            "amount": f"{rng.randrange(1, 50_000) / 100:.2f}",
+            "memo": f"invoice {label}",
+        },
+        f"user-{rng.randrange(100):02d}",
+        f"account/{rng.randrange(10_000):04d}",
+    )
+    context = Context(executor, f"session-{rng.randrange(1000)}", f"task-{rng.randrange(1000)}")
+    event = f"e-{rng.getrandbits(64):016x}"
+    approval = Approval(
+        call,
+        confirm(trust.confirmation_key, event, call, budget),
+        budget,
+        context,
+        Validity(now_s - 1.0, now_s + 3600.0 if expires_s is None else expires_s),
+    )
+    stage.recorder.record("client", Approved(label, approval))
+    return Client(stage, facts, label, approval)

@@ -1,0 +1,173 @@
+"""Plays plans of one target, one after another, and judges each.
+
+One conductor lives in one worker process, on one core: it keeps the warm parent, the two sinks
+and the template, and makes everything else anew for every schedule.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Final, cast
+
+from ..chaos.handle import NodeHandle
+from ..chaos.parent import WarmParent
+from ..chaos.recorder import Recorder
+from ..idempotent_sink.sink import Sink
+from .families import FAMILIES, Family
+from .history import Header, History, SinkKind
+from .plan import Plan, PlanProblem
+from .preflight import TRUST, Fitting, deadline_s
+from .results import ScheduleResult
+from .scene import Scene
+from .stage import Setting, Stage
+from .verdict import judged
+
+LOG_LIMIT_BYTES: Final = 1 << 20
+"""A target's own output is kept up to this size between schedules."""
+
+
+def family(name: str) -> Family:
+    """The family of this name. Raises ``PlanProblem`` for an unknown one."""
+    if name not in FAMILIES:
+        raise PlanProblem(f"there is no family {name!r}; there are: {', '.join(sorted(FAMILIES))}")
+    module, _, attribute = FAMILIES[name].partition(":")
+    made = getattr(import_module(f".families.{module}", __package__), attribute)()
+    return cast(Family, made)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One schedule, done."""
+
+    result: ScheduleResult
+    history: History
+
+
+class Conductor:
+    """See the module. ``folder`` is this worker's own; ``reference``: one of the suite's ledgers,
+    where the place of every failure point is asserted."""
+
+    def __init__(
+        self, parent: WarmParent, fitting: Fitting, folder: Path, *, reference: bool
+    ) -> None:
+        self._parent = parent
+        self._fitting = fitting
+        self._folder = folder
+        self._reference = reference
+        self._sinks: dict[SinkKind, Sink] = {}
+        self._veteran: NodeHandle | None = None
+        self._count = 0
+        self._families: dict[str, Family] = {}
+
+    def play(self, plan: Plan, *, keep: Path | None = None, virgin: bool = False) -> Played:
+        """Play one plan on a fresh store and judge it. ``virgin``: with a fresh victim.
+
+        ``keep``: leave the store there afterwards.
+        """
+        began = time.monotonic()
+        scene, workspace = self._scene(plan, virgin)
+        stage = scene.stage
+        problem = ""
+        try:
+            self._family(plan.family).run(plan, scene)
+        except PlanProblem as wrong:
+            problem = str(wrong)
+        finally:
+            self._clear(scene)
+            if keep is not None:
+                shutil.copytree(workspace, keep, dirs_exist_ok=True)
+            shutil.rmtree(workspace, ignore_errors=True)
+        header = Header(
+            plan.id,
+            self._fitting.greeting.name,
+            self._fitting.greeting.declaration,
+            self._fitting.survey.operations,
+            plan.sink,
+            self._reference,
+        )
+        history = History(header, stage.recorder.lines)
+        result = judged(plan, scene, history, problem)
+        return Played(replace(result, duration_s=time.monotonic() - began), history)
+
+    def close(self) -> None:
+        """End the last node, the sinks and the warm parent."""
+        if self._veteran is not None:
+            self._veteran.kill()
+            self._veteran = None
+        for sink in self._sinks.values():
+            sink.close()
+        self._parent.close()
+
+    def output(self) -> str:
+        """The end of what the target printed lately, on stdout and stderr."""
+        try:
+            data = self._parent.log.read_bytes()[-4000:]
+        except OSError:
+            return ""
+        return data.decode("utf-8", "replace")
+
+    def _scene(self, plan: Plan, virgin: bool) -> tuple[Scene, Path]:
+        self._count += 1
+        self._trim_log()
+        workspace = self._folder / f"s{self._count}"
+        self._fitting.template.write(workspace)
+        greeting = self._fitting.greeting
+        setting = Setting(workspace, self._fitting.template.store, TRUST, deadline_s(greeting))
+        stage = Stage(self._parent, self._sink(plan.sink), setting, Recorder())
+        veteran = self._veteran
+        if veteran is not None and (virgin or not veteran.alive):
+            stage.dismiss(veteran)
+            stage.recorder.lines.clear()
+            veteran = None
+        self._veteran = None
+        scene = Scene(
+            stage,
+            greeting.declaration,
+            self._fitting.survey,
+            plan.draws(),
+            self._reference,
+            veteran,
+        )
+        return scene, workspace
+
+    def _clear(self, scene: Scene) -> None:
+        """End every node but the one that goes on to the next schedule."""
+        survivor = scene.survivor
+        for node in (*scene.stage.nodes, *([scene.veteran] if scene.veteran else [])):
+            if node is not survivor and node.alive:
+                node.kill()
+                self._parent.reap(node.pid)
+        if survivor is None or not survivor.alive:
+            return
+        if self._fitting.veterans and not scene.stage.harmed:
+            self._veteran = survivor
+        else:
+            survivor.kill()
+            self._parent.reap(survivor.pid)
+
+    def _sink(self, kind: SinkKind) -> Sink:
+        sink = self._sinks.get(kind)
+        if sink is None:
+            sink = Sink(self._folder / f"{kind}.sink", kind, TRUST.receipt_key)
+            self._sinks[kind] = sink
+        else:
+            sink.reset()
+        return sink
+
+    def _family(self, name: str) -> Family:
+        found = self._families.get(name)
+        if found is None:
+            found = self._families[name] = family(name)
+        return found
+
+    def _trim_log(self) -> None:
+        try:
+            if self._parent.log.stat().st_size > LOG_LIMIT_BYTES:
+                with self._parent.log.open("r+b") as log:
+                    log.truncate(0)
+        except OSError:
+            return

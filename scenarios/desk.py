@@ -1,0 +1,142 @@
+"""The desk between nodes and the sink: where an effect is logged, held, lost, applied, answered.
+
+A node's effect reaches the harness as a question. What the network would do to it is decided
+here, so a request can be on its way while its sender is killed (FP6), or stand applied while the
+answer is lost (FP8). The sink itself knows nothing of faults.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..chaos.channel import Message
+from ..chaos.events import SinkApplied, SinkReplied, SinkRequested
+from ..chaos.handle import NodeHandle
+from ..chaos.recorder import Recorder
+from ..idempotent_sink.labels import find_label
+from ..idempotent_sink.protocol import SinkLike
+from ..targets.values import ValueProblem, decode, encode
+
+Transit = Literal["held", "lost", "unanswered"]
+"""held: on its way, delivered later. lost: never arrives. unanswered: applied, no reply."""
+
+
+@dataclass(slots=True)
+class Letter:
+    """One effect request as a node asked for it."""
+
+    node: NodeHandle
+    ask: int
+    call: int | None
+    key: str | None
+    tool: str
+    args: Any
+    request: str | None
+    waited_for: bool = True
+
+
+class Desk:
+    """Serves the questions of all nodes of one schedule, and writes down each of them."""
+
+    def __init__(self, sink: SinkLike, recorder: Recorder) -> None:
+        self._sink = sink
+        self._recorder = recorder
+        self._received = 0
+        self._made_keys = 0
+        self.effects = 0
+
+    def open(self, node: NodeHandle, message: Message, request: str | None) -> Letter:
+        """Read a node's question. Raises ``ValueProblem`` where it is malformed."""
+        body = message.get("effect")
+        ask, call = message.get("ask"), message.get("call")
+        if not isinstance(body, dict) or type(ask) is not int:
+            raise ValueProblem("an effect needs a tool, arguments and an ask")
+        key, tool = body.get("key"), body.get("tool")
+        if not isinstance(tool, str) or not (key is None or isinstance(key, str)):
+            raise ValueProblem("tool is a text, key a text or null")
+        call = call if type(call) is int else None
+        return Letter(node, ask, call, key, tool, decode(body.get("args")), request)
+
+    def without_key(self, letter: Letter) -> None:
+        """A guarded ledger that gives no key sends a new one at each entry; then no check of
+        keys is judged, but a second application is."""
+        if letter.key is None:
+            self._made_keys += 1
+            letter.key = f"suite-entry-{self._made_keys}"
+
+    def hold(self, letter: Letter) -> None:
+        """The request left its sender; the sink has not got it yet."""
+        self._log(letter, held=True)
+
+    def deliver(self, letter: Letter, *, answer: bool = True) -> None:
+        """The request reaches the sink, which acts; the answer goes back if anyone waits."""
+        number = self._log(letter)
+        found = self._sink.request(
+            letter.key, letter.tool, letter.args, node=letter.node.name, call=letter.call
+        )
+        if found.how == "applied" and found.application and found.receipt:
+            self.effects += 1
+            self._recorder.record(
+                "sink",
+                SinkApplied(
+                    number,
+                    found.application,
+                    letter.key,
+                    find_label(letter.args),
+                    found.receipt.digest,
+                ),
+            )
+        how = found.how if answer else "dropped"
+        self._recorder.record("sink", SinkReplied(number, how, found.receipt))
+        if not answer:
+            return
+        if found.receipt is None:
+            self._answer(letter, {"not_applied": f"the sink refused it: {found.problem}"})
+        else:
+            self._answer(letter, {"receipt": encode(found.receipt)})
+
+    def forsake(self, letter: Letter, why: str) -> None:
+        """Tell the sender that no answer came: it cannot know what happened."""
+        self._answer(letter, {"unknown": why})
+
+    def look_up(self, node: NodeHandle, message: Message) -> None:
+        """Answer a lookup by key."""
+        key, call = message.get("lookup"), message.get("call")
+        key = key if isinstance(key, str) else repr(key)[:200]
+        self._received += 1
+        number = self._received
+        call = call if type(call) is int else None
+        self._recorder.record(
+            "sink",
+            SinkRequested(number, node.name, call, key, "", None, None, lookup=True),
+        )
+        found = self._sink.lookup(key)
+        self._recorder.record("sink", SinkReplied(number, found.how, found.receipt))
+        if found.how == "cannot_tell":
+            node.say({"answer": message.get("ask"), "unknown": "this sink cannot look up"})
+        else:
+            node.say({"answer": message.get("ask"), "receipt": encode(found.receipt)})
+
+    def _log(self, letter: Letter, *, held: bool = False) -> int:
+        self._received += 1
+        self._recorder.record(
+            "sink",
+            SinkRequested(
+                self._received,
+                letter.node.name,
+                letter.call,
+                letter.key,
+                letter.tool,
+                letter.args,
+                find_label(letter.args),
+                held=held,
+                request=letter.request,
+            ),
+        )
+        return self._received
+
+    def _answer(self, letter: Letter, body: Message) -> None:
+        if letter.node.alive and letter.waited_for:
+            letter.waited_for = False
+            letter.node.say({"answer": letter.ask, **body})

@@ -1,0 +1,133 @@
+"""Where the twelve failure points lie in a ledger that nobody has seen before.
+
+A *survey* is one undisturbed use with every point traced: which statements and durable writes
+each operation makes, and where a guarded ledger's effect falls among them. The failure points of
+the design (section 5) are then positions in that trace: before and after *each* durable write of
+an operation, and before its reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..chaos.events import Point
+from .desk import Transit
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One traced point: kind, side, count within its operation, and the statement or file."""
+
+    kind: str
+    side: str
+    nth: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What one undisturbed use looked like. ``steps``: operation to its traced points in order."""
+
+    operations: tuple[str, ...]
+    steps: dict[str, tuple[Step, ...]]
+
+    @property
+    def guarded(self) -> bool:
+        """The ledger runs the effect itself."""
+        return "execute" in self.operations
+
+    def writes(self, op: str) -> int:
+        """How many durable writes the operation made."""
+        return sum(1 for s in self.steps.get(op, ()) if s.kind == "write" and s.side == "after")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One position of one failure point: a stop in a node, or a state of the effect in transit.
+
+    ``token`` is its part of a schedule id: ``write2``, ``reply``, or empty where there is one.
+    ``shown`` is how reports name it: "commit 2 of 2", "reply".
+    """
+
+    name: str
+    token: str
+    op: str
+    point: Point | None = None
+    transit: Transit | None = None
+    shown: str = ""
+
+
+def places(survey: Survey) -> tuple[Place, ...]:
+    """Every position of every failure point that this ledger has."""
+    return tuple(_places(survey))
+
+
+def _places(survey: Survey) -> Iterator[Place]:
+    yield from _around_writes(survey, "issue", "FP1", "FP2", 1, survey.writes("issue"), True)
+    if survey.guarded:
+        split = _writes_before_effect(survey.steps.get("execute", ()))
+        last = survey.writes("execute")
+        yield from _around_writes(survey, "execute", "FP3", "FP4", 1, split, False)
+        yield from _effect("execute")
+        yield from _around_writes(survey, "execute", "FP9", "FP10", split + 1, last, True)
+        return
+    yield from _around_writes(survey, "prepare", "FP3", "FP4", 1, survey.writes("prepare"), True)
+    yield from _effect("effect")
+    yield from _around_writes(survey, "commit", "FP9", "FP10", 1, survey.writes("commit"), True)
+
+
+def _effect(op: str) -> Iterator[Place]:
+    yield Place("FP5", "", op, point=Point(op, "effect", "before", 1), shown="nothing sent")
+    yield Place("FP6", "", op, transit="held", shown="delivered later")
+    yield Place("FP8", "", op, transit="unanswered", shown="applied, no answer")
+
+
+def _around_writes(
+    survey: Survey, op: str, before: str, after: str, first: int, last: int, reply: bool
+) -> Iterator[Place]:
+    if op not in survey.steps:
+        return
+    words = _words(survey.steps[op])
+    total = last - first + 1
+    for nth in range(first, last + 1):
+        shown = f"{words.get(nth, 'write')} {nth - first + 1} of {total}"
+        token = f"write{nth}"
+        yield Place(before, token, op, Point(op, "write", "before", nth), shown=shown)
+        yield Place(after, token, op, Point(op, "write", "after", nth), shown=shown)
+    if reply:
+        yield Place(after, "reply", op, Point(op, "reply", "before", 1), shown="reply")
+
+
+def _words(steps: tuple[Step, ...]) -> dict[int, str]:
+    """What each durable write is: the first word of its statement ("commit", "fsync", …)."""
+    found = {}
+    for step in steps:
+        if step.kind == "write" and step.side == "before":
+            word = step.text.split(None, 1)[0].lower() if step.text.strip() else "write"
+            found[step.nth] = "".join(c for c in word if c.isalnum())[:20] or "write"
+    return found
+
+
+def _writes_before_effect(steps: tuple[Step, ...]) -> int:
+    count = 0
+    for step in steps:
+        if step.kind == "effect":
+            break
+        if step.kind == "write" and step.side == "after":
+            count += 1
+    return count
+
+
+def held_points(survey: Survey, op: str) -> tuple[Point, ...]:
+    """Where one caller can be held inside an operation while another acts: after every statement
+    and before every durable write, up to the effect of a guarded ledger."""
+    found = []
+    for step in survey.steps.get(op, ()):
+        if step.kind == "effect":
+            break
+        if step.kind in ("statement", "begin") and step.side == "after":
+            found.append(Point(op, step.kind, "after", step.nth))
+        elif step.kind not in ("statement", "begin", "reply") and step.side == "before":
+            found.append(Point(op, step.kind, "before", step.nth))
+    return tuple(found)

@@ -1,0 +1,281 @@
+"""The check of the adapter, before anything is judged; and the survey of the ledger.
+
+Every fault found here is one message with what to do, and exit code 2: an adapter that misreads
+its library would otherwise be reported as a broken ledger, or worse, as a correct one. A ledger
+that misbehaves (refuses a first use, grants one too many) passes here and is judged.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ..chaos.events import Harm, Replied
+from ..chaos.handle import NodeHandle, Said
+from ..chaos.parent import Greeting, TargetProblem, WarmParent
+from ..chaos.recorder import Recorder
+from ..chaos.runfolder import Template
+from ..idempotent_sink.sink import Sink
+from ..targets.terms import Deployment, Trust
+from ..targets.values import ValueProblem, decode
+from .client import Client, approve
+from .placement import Step, Survey
+from .scene import units
+from .stage import Setting, Stage
+
+DEPLOY_DEADLINE_S: Final = 60.0
+
+TRUST: Final = Trust(b"confirmation key of this suite", b"receipt key of this suite")
+"""The trusted base of every run. Nothing secret: both ends of it are the suite's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """A target that can be tried: what it said, its store, what an undisturbed use looks like.
+
+    ``veterans``: a process of it can serve one store after another.
+    """
+
+    target: str
+    greeting: Greeting
+    template: Template
+    survey: Survey
+    veterans: bool
+
+
+def deadline_s(greeting: Greeting) -> float:
+    """Longest wait for any reply, seconds: far beyond what the target says it may wait."""
+    return 10.0 + 4 * greeting.declaration.facts.waits_s
+
+
+def fit(parent: WarmParent, folder: Path) -> Fitting:
+    """Check the adapter of a warmed target. Raises ``TargetProblem``."""
+    facts = parent.greeting.declaration.facts
+    if facts.reach == "thread":
+        raise TargetProblem(
+            f"{parent.target}: it declares reach='thread': its state lives in one process, so no "
+            "process can be killed and another one recover. Give it a store, or wait for the "
+            "families that run in one process."
+        )
+    template = _deploy(parent, folder / "deployed")
+    return _Check(parent, template, folder).run()
+
+
+def _deploy(parent: WarmParent, workspace: Path) -> Template:
+    workspace.mkdir(parents=True)
+    node = parent.fork("deploy")
+    node.say({"do": "deploy", "id": 0, "workspace": str(workspace)})
+    heard = node.hear(DEPLOY_DEADLINE_S)
+    node.kill()
+    parent.reap(node.pid)
+    name = parent.target
+    if not isinstance(heard, Said):
+        raise TargetProblem(f"{name}: deploy() ended without an answer: {heard}")
+    if "unclassified" in heard.message:
+        raise TargetProblem(
+            f"{name}: deploy() raised {heard.message['unclassified']}\n{heard.message['raised']}"
+        )
+    try:
+        deployment = decode(heard.message.get("value"))
+    except ValueProblem as problem:
+        raise TargetProblem(f"{name}: deploy(): {problem}; its store must be plain JSON") from None
+    if not isinstance(deployment, Deployment):
+        raise TargetProblem(f"{name}: deploy() must return Deployment(store=…), not {deployment!r}")
+    if deployment.servers:
+        raise TargetProblem(f"{name}: this version cannot start servers for a target yet")
+    if str(workspace) in json.dumps(deployment.store):
+        raise TargetProblem(
+            f"{name}: the store that deploy() returned contains the workspace's own path. The "
+            "workspace is copied for every use: give paths relative to it, and join them with "
+            "env.workspace in open()."
+        )
+    return Template.of(deployment.store, workspace)
+
+
+class _Check:
+    """One adapter check: an undisturbed use on a copy of the store, looked at from two nodes."""
+
+    def __init__(self, parent: WarmParent, template: Template, folder: Path) -> None:
+        self._parent = parent
+        self._template = template
+        self._folder = folder
+        self._facts = parent.greeting.declaration.facts
+
+    def run(self) -> Fitting:
+        stage, sink = self._stage("first")
+        stage.trace = True
+        node, client = self._client(stage, seed=1)
+        operations = self._operations(node)
+        self._use(stage, node, client)
+        survey = Survey(operations, _steps(stage, node))
+        self._shared(stage, client)
+        sink.close()
+        stage.dismiss(node)
+        return Fitting(
+            self._parent.target,
+            self._parent.greeting,
+            self._template,
+            survey,
+            self._serves_two_stores(),
+        )
+
+    def _stage(self, name: str) -> tuple[Stage, Sink]:
+        workspace = self._folder / name
+        self._template.write(workspace)
+        setting = Setting(workspace, self._template.store, TRUST, deadline_s(self._parent.greeting))
+        sink = Sink(self._folder / f"{name}.sink", "idempotent", TRUST.receipt_key)
+        return Stage(self._parent, sink, setting, Recorder()), sink
+
+    def _client(
+        self, stage: Stage, seed: int, node: NodeHandle | None = None
+    ) -> tuple[NodeHandle, Client]:
+        rng = random.Random(f"adapter check {seed}")
+        client = approve(stage, self._facts, TRUST, rng, 1)
+        node = stage.node(node)
+        stage.open(node, client.executor)
+        self._complain(stage, "open")
+        return node, client
+
+    def _operations(self, node: NodeHandle) -> tuple[str, ...]:
+        have = node.operations
+        if "execute" not in have and "prepare" not in have:
+            raise TargetProblem(
+                f"{self._parent.target}: the ledger that open() returned has neither prepare nor "
+                f"execute (it has: {', '.join(have) or 'no operation'}). See SplitLedger and "
+                "GuardedLedger in admitone.targets.contract."
+            )
+        if (
+            "prepare" in have
+            and "execute" not in have
+            and self._facts.commits
+            and ("commit" not in have)
+        ):
+            raise TargetProblem(
+                f"{self._parent.target}: the ledger has prepare but no commit. Add commit, or "
+                "declare Facts(commits=False) if an admission is final."
+            )
+        return have
+
+    def _use(self, stage: Stage, node: NodeHandle, client: Client) -> None:
+        """Issue, admit, effect, commit; after each, the reading agrees with the reply."""
+        issued = client.issue(node)
+        self._complain(stage, "issue")
+        if issued is None or (issued.answer and issued.answer.granted):
+            self._agree(stage, client, issued, "issue", 0, 0)
+        use = client.new_use()
+        if client.authorization is None:
+            return  # refused a first use: that is for the ordinary schedules to judge
+        if "execute" in node.operations:
+            executed = client.execute(node, use)
+            self._complain(stage, "execute")
+            if executed.answer and executed.answer.granted:
+                self._agree(stage, client, executed, "execute", 0, 1)
+            return
+        prepared = client.prepare(node, use)
+        self._complain(stage, "prepare")
+        if use.admission is None:
+            return
+        final = "commit" not in node.operations
+        self._agree(stage, client, prepared, "prepare", int(not final), int(final))
+        client.send(node, use, use.admission)
+        committed = client.commit(node, use, use.admission)
+        self._complain(stage, "commit")
+        if committed is not None and committed.answer and committed.answer.granted:
+            self._agree(stage, client, committed, "commit", 0, 1)
+
+    def _agree(
+        self,
+        stage: Stage,
+        client: Client,
+        pending: object,
+        op: str,
+        prepared: int,
+        committed: int,
+    ) -> None:
+        """A reading by a process of its own must show what was granted."""
+        node = stage.node()
+        view = stage.inspect(node, client.known, client.label, f"after {op}")
+        stage.dismiss(node)
+        self._complain(stage, f"inspect after {op}")
+        if view is None or (pending is None and op == "issue"):
+            return
+        if self._facts.issues != "stored" and op == "issue":
+            return
+        seen = units(view)
+        admitted_somehow = seen[1] + seen[2] == prepared + committed
+        if seen[0] and admitted_somehow and (op != "commit" or seen[2] == committed):
+            return
+        raise TargetProblem(
+            f"{self._parent.target}: inspect() disagrees with the ledger. After {op} was granted "
+            f"it shows known={seen[0]}, prepared={seen[1]}, committed={seen[2]}; expected "
+            f"known=True, prepared={prepared}, committed={committed}. Either inspect() looks "
+            "elsewhere than open() writes (it runs in a process of its own), or it misreads the "
+            "ledger's words, or the state is kept in the client's memory."
+        )
+
+    def _shared(self, stage: Stage, client: Client) -> None:
+        """A second client opens the same store without trouble."""
+        node = stage.node()
+        stage.open(node, client.executor)
+        self._complain(stage, "open in a second process")
+        stage.dismiss(node)
+
+    def _serves_two_stores(self) -> bool:
+        """Whether one process can open a second store and really work in that one."""
+        stage, first_sink = self._stage("second")
+        node, client = self._client(stage, seed=2)
+        client.issue(node)
+        other, second_sink = self._stage("third")
+        try:
+            _, moved = self._client(other, 3, node)
+            moved.issue(node)
+            if moved.authorization is not None:
+                moved.finish(node, moved.new_use())
+            view = other.inspect(other.node(), moved.known, moved.label, "second store")
+            return view is not None and units(view)[2] == 1 and not other.harmed
+        except TargetProblem:
+            return False
+        finally:
+            for ended in (*other.nodes, *stage.nodes):
+                other.dismiss(ended)
+            first_sink.close()
+            second_sink.close()
+
+    def _complain(self, stage: Stage, where: str) -> None:
+        """Turn the first harm of an undisturbed call into a message."""
+        for line in stage.recorder.lines:
+            if isinstance(line.event, Harm):
+                more = f"\n{line.event.detail}" if line.event.detail else ""
+                raise TargetProblem(
+                    f"{self._parent.target}: {where}, undisturbed: {line.event.what}{more}"
+                )
+            if isinstance(line.event, Replied) and line.event.why == "silent":
+                raise TargetProblem(
+                    f"{self._parent.target}: {where}, undisturbed, did not answer within "
+                    f"{stage.setting.deadline_s:.0f} s. If it may wait for others that long, say "
+                    "so in Facts(waits_s=…)."
+                )
+
+
+def _steps(stage: Stage, node: NodeHandle) -> dict[str, tuple[Step, ...]]:
+    """Traced points by operation; the first call of each operation stands for it."""
+    from ..chaos.events import Invoked
+
+    ops = {
+        line.event.call: line.event.op
+        for line in stage.recorder.lines
+        if isinstance(line.event, Invoked)
+    }
+    first: dict[str, int] = {}
+    found: dict[str, list[Step]] = {}
+    for message in node.traced:
+        call = message.get("call")
+        op = ops.get(call) if isinstance(call, int) else None
+        if op is None or call is None or first.setdefault(op, call) != call:
+            continue
+        kind, side, nth = message["trace"]
+        found.setdefault(op, []).append(Step(kind, side, nth, str(message.get("text", ""))))
+    return {op: tuple(steps) for op, steps in found.items()}

@@ -1,0 +1,130 @@
+"""Whether a reply is one of the contract: the right noun for the operation, fields of their kind.
+
+An adapter is somebody else's code. A slot named by an integer, or a grant of another operation,
+would make checks compare what cannot be compared; it is said once, clearly, and never judged.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ..targets.replies import (
+    Busy,
+    Done,
+    NotGranted,
+    Recovered,
+    Refused,
+    Revoked,
+)
+from ..targets.terms import Admission, AuditView, Authorization, Call, Receipt, View
+
+GRANTS: Final[dict[str, type]] = {
+    "propose": Authorization,
+    "issue": Authorization,
+    "prepare": Admission,
+    "commit": Done,
+    "release": Done,
+    "renew": Done,
+    "revoke": Revoked,
+    "recover": Recovered,
+    "delegate": Authorization,
+    "close": Done,
+    "audit": AuditView,
+    "effect": Receipt,
+}
+_OPTIONAL_TEXT: Final = (str, type(None))
+
+
+def malformed(op: str, value: Any) -> str | None:
+    """What is wrong with the reply of an operation; None if nothing is."""
+    if isinstance(value, NotGranted):
+        return _malformed_denial(value)
+    expected = GRANTS.get(op)
+    if expected is None:
+        return None
+    if not isinstance(value, expected):
+        return (
+            f"{op} answered {_shown(value)}; it must answer {expected.__name__} (granted) or "
+            "Replayed, Refused, Busy or Unknown"
+        )
+    if isinstance(value, Admission):
+        return _malformed_admission(op, value)
+    if isinstance(value, Authorization) and type(value.record) is not str:
+        return f"{op}: Authorization.record is {_shown(value.record)}; it must be a text"
+    if isinstance(value, Recovered):
+        return _malformed_recovered(value)
+    if isinstance(value, AuditView) and not (
+        type(value.head) is str and type(value.count) is int and type(value.chain_ok) is bool
+    ):
+        return f"audit: {_shown(value)}: head is a text, count a number, chain_ok a bool"
+    if isinstance(value, Revoked):
+        return _malformed_revoked(value)
+    return None
+
+
+def malformed_view(view: Any) -> str | None:
+    """The same for what ``inspect`` answers."""
+    if view is None:
+        return None
+    if not isinstance(view, View):
+        return f"inspect answered {_shown(view)}; it must answer View or None"
+    if view.known and view.slots is None and view.counts is None:
+        return "inspect answered a known record without slots or counts; give one of them"
+    for slot in view.slots or ():
+        if type(slot.slot) is not str or slot.state not in (
+            "issued",
+            "prepared",
+            "committed",
+            "revoked",
+            "in_doubt",
+        ):
+            return f"inspect: {_shown(slot)}: slot is a text, state one of the contract's five"
+    return None
+
+
+def _malformed_denial(value: Any) -> str | None:
+    if isinstance(value, Refused) and type(value.code) is not str:
+        return f"Refused.code is {_shown(value.code)}; it must be a text"
+    if isinstance(value, Busy) and not (
+        value.retry_after_s is None or type(value.retry_after_s) in (int, float)
+    ):
+        return f"Busy.retry_after_s is {_shown(value.retry_after_s)}; it must be seconds or None"
+    return None
+
+
+def _malformed_admission(op: str, value: Admission) -> str | None:
+    if type(value.record) is not str:
+        return f"{op}: Admission.record is {_shown(value.record)}; it must be a text"
+    for name in ("slot", "key", "attempt"):
+        if type(getattr(value, name)) not in _OPTIONAL_TEXT:
+            found = _shown(getattr(value, name))
+            return f"{op}: Admission.{name} is {found}; it must be a text or None"
+    if value.call is not None and not isinstance(value.call, Call):
+        return f"{op}: Admission.call is {_shown(value.call)}; it must be a Call or None"
+    return None
+
+
+def _malformed_recovered(value: Recovered) -> str | None:
+    for part in (value.resume, value.settled):
+        if not isinstance(part, tuple):
+            return "recover: resume and settled must be tuples of Admission"
+        for admission in part:
+            if not isinstance(admission, Admission):
+                return f"recover answered {_shown(admission)} where an Admission must be"
+            if problem := _malformed_admission("recover", admission):
+                return problem
+    return None
+
+
+def _malformed_revoked(value: Revoked) -> str | None:
+    for name in ("stopped", "too_late"):
+        part = getattr(value, name)
+        named = isinstance(part, tuple) and all(type(slot) is str for slot in part)
+        if not (part is None or type(part) is int or named):
+            return f"revoke: {name} is {_shown(part)}; it must be slot names, a number or None"
+    return None
+
+
+def _shown(value: object) -> str:
+    text = f"{type(value).__name__} {value!r}"
+    return text if len(text) <= 160 else text[:157] + "..."

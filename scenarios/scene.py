@@ -1,0 +1,126 @@
+"""What a family is given to play a plan: a stage, the target's declaration, and its nodes.
+
+In the *isolated* mode every schedule has a store of its own, and whoever heals is a fresh
+process. To spare a fork the process that healed one schedule becomes the victim of the next (a
+*veteran*); a ledger that keeps state in its process could be wronged by that, so every violation
+is tried again with a fresh victim before it is reported (``confirm.py``).
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from ..chaos.events import Phase
+from ..chaos.handle import NodeHandle
+from ..targets.declaration import Declaration, Facts
+from ..targets.terms import Budget, View
+from .client import Client, approve
+from .placement import Place, Survey
+from .stage import Stage
+
+DRAIN_EXTRA = 2
+"""Refusals that a drain waits for: the first one, and one more that a wrong bound would grant."""
+
+
+@dataclass(slots=True)
+class Scene:
+    """One schedule being played."""
+
+    stage: Stage
+    declaration: Declaration
+    survey: Survey
+    draws: random.Random
+    reference: bool = False
+    veteran: NodeHandle | None = None
+    survivor: NodeHandle | None = None
+    races_started: int = 0
+    races_overlapped: int = 0
+    exercised: set[str] = field(default_factory=set)
+
+    @property
+    def facts(self) -> Facts:
+        """How the ledger is built."""
+        return self.declaration.facts
+
+    def approve(self, budget: Budget) -> Client:
+        """One user decision and its client."""
+        return approve(self.stage, self.facts, self.stage.setting.trust, self.draws, budget)
+
+    def victim(self, executor: str) -> NodeHandle:
+        """A node with the ledger open, to be hurt: the veteran where there is one."""
+        node = self.stage.node(self.veteran)
+        self.veteran = None
+        self.stage.open(node, executor)
+        return node
+
+    def helper(self, executor: str) -> NodeHandle:
+        """A fresh node with the ledger open."""
+        node = self.stage.node()
+        self.stage.open(node, executor)
+        return node
+
+    def healer(self, client: Client, moment: str | None) -> tuple[NodeHandle, View | None]:
+        """A fresh node that looks at the store before anything touches it, then opens it."""
+        node = self.stage.node()
+        view = None
+        if moment is not None:
+            view = self.stage.inspect(node, client.known, client.label, moment)
+        self.stage.open(node, client.executor)
+        self.survivor = node
+        return node, view
+
+    def check_durable(self, place: Place, variant: str, earlier: int, view: View | None) -> None:
+        """Design, section 5, "durable by then": asserted on the suite's own ledgers, for a killed
+        process, where a point that lies elsewhere than it says would make the whole run vain."""
+        if not self.reference or variant != "kill" or view is None:
+            return
+        expected = durable_by_then(place.name, earlier)
+        seen = units(view)
+        if seen != expected:
+            self.stage.harm(
+                "harness",
+                f"{place.name} is not where it says: (known, prepared, committed) is {seen} "
+                f"after the kill, and should be {expected}",
+            )
+
+    def phase(self, name: str) -> None:
+        """Enter a phase."""
+        self.stage.recorder.record("harness", Phase(name))
+
+    def drain(self, client: Client, node: NodeHandle, budget: int) -> None:
+        """Honest clients use what is left, to the first refusal and one further attempt."""
+        self.phase("drain")
+        refusals = 0
+        for _ in range(budget + DRAIN_EXTRA):
+            if client.authorization is None or not node.alive:
+                return
+            answer = client.finish(node, client.new_use())
+            if answer.outcome == "unknown":
+                return  # silent or broken: asking on would only wait again
+            refusals += not answer.granted
+            if refusals == DRAIN_EXTRA:
+                return
+
+    def end(self, client: Client, node: NodeHandle) -> None:
+        """The last readings, when everything is delivered and every holder is dead or done."""
+        self.phase("end")
+        if node.alive:
+            client.audit(node, "final")
+            self.stage.inspect(node, client.known, client.label, "final")
+
+
+def units(view: View) -> tuple[bool, int, int]:
+    """Whether the record is known, and how many units stand prepared and committed."""
+    if view.slots is not None:
+        states = [slot.state for slot in view.slots]
+        return view.known, states.count("prepared"), states.count("committed")
+    counts = view.counts
+    return (view.known, counts.prepared, counts.committed) if counts else (view.known, 0, 0)
+
+
+def durable_by_then(point: str, earlier: int) -> tuple[bool, int, int]:
+    """What is durable when the point is reached, with ``earlier`` uses complete."""
+    known = point != "FP1"
+    prepared = point in ("FP4", "FP5", "FP6", "FP7", "FP8", "FP9")
+    return known, int(prepared), earlier + (point == "FP10")

@@ -1,0 +1,482 @@
+"""The stage of one schedule: nodes on one fresh store, one sink, one history.
+
+Families speak to it in calls. A call runs until it is answered, or until a stop that the plan
+placed is reached; then the plan decides: kill, drop the reply, hold while another acts, raise, go
+on. Whatever a node does meanwhile (asks the sink, dies by itself, floods, goes silent) is turned
+into lines of the history here, and never into an exception.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..chaos.channel import Message
+from ..chaos.events import (
+    Armed,
+    Harm,
+    Invoked,
+    Killed,
+    Outcome,
+    Point,
+    Read,
+    Released,
+    Replied,
+    Stopped,
+    Why,
+)
+from ..chaos.handle import Garbage, Gone, NodeHandle, Said, Silent, as_int
+from ..chaos.parent import WarmParent
+from ..chaos.recorder import Recorder
+from ..idempotent_sink.protocol import SinkLike
+from ..targets.replies import Busy, Refused, Replayed, Unknown
+from ..targets.terms import Admission, Approval, Identity, Json, Trust, View
+from ..targets.values import ValueProblem, decode, encode
+from .desk import Desk, Letter, Transit
+from .replies import malformed, malformed_view
+
+READ_DEADLINE_S = 5.0
+"""A reading that blocks longer was not made; it is never a violation."""
+
+
+TURN_S = 0.01
+"""How long one of several open calls is listened to before the next one's turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What every node of a schedule shares."""
+
+    workspace: Path
+    store: Json
+    trust: Trust
+    deadline_s: float
+    lease_s: float = 1.0
+    patience_s: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a call is about, for the history."""
+
+    label: str | None = None
+    request: str | None = None
+    attempt: str | None = None
+    admission: Admission | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A stop for the next call. ``name``: the failure point or race it stands for."""
+
+    name: str
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the client knows after a call."""
+
+    outcome: Outcome
+    value: Any = None
+    why: Why = "reply"
+
+    @property
+    def granted(self) -> bool:
+        """The ledger granted it."""
+        return self.outcome == "granted"
+
+
+@dataclass(slots=True, eq=False)
+class Pending:
+    """A call that has not been answered yet."""
+
+    call: int
+    op: str
+    node: NodeHandle
+    subject: Subject
+    arm: Arm | None = None
+    transit: tuple[str, Transit] | None = None
+    ask: int | None = None
+    letter: Letter | None = None
+    faulted: bool = False
+    answer: Answer | None = None
+    reached: bool = False
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the schedule did, for the live table."""
+
+    kills: int = 0
+    drops: int = 0
+    pauses: int = 0
+    fired: list[tuple[str, str]] = field(default_factory=list)
+
+
+class Stage:
+    """See the module. One instance per schedule."""
+
+    def __init__(
+        self, parent: WarmParent, sink: SinkLike, setting: Setting, recorder: Recorder
+    ) -> None:
+        self.parent = parent
+        self.setting = setting
+        self.recorder = recorder
+        self.desk = Desk(sink, recorder)
+        self.tally = Tally()
+        self.nodes: list[NodeHandle] = []
+        self.harmed = False
+        self.trace = False
+        self._calls = 0
+        self._names = 0
+
+    # nodes -----------------------------------------------------------------------------------
+
+    def node(self, node: NodeHandle | None = None) -> NodeHandle:
+        """A new node (or one that served the schedule before), not yet opened."""
+        self._names += 1
+        name = f"n{self._names}"
+        if node is None:
+            node = self.parent.fork(name)
+        node.name = name
+        self.nodes.append(node)
+        return node
+
+    def open(self, node: NodeHandle, executor: str, *, skew_s: float = 0.0) -> Answer:
+        """Open the ledger in a node, as this executor."""
+        around: Message = {
+            "do": "open",
+            "store": self.setting.store,
+            "workspace": str(self.setting.workspace),
+            "identity": encode(Identity(executor, f"key of {executor}".encode())),
+            "trust": encode(self.setting.trust),
+            "skew_s": skew_s,
+            "lease_s": self.setting.lease_s,
+            "patience_s": self.setting.patience_s,
+            "sink_url": None,
+        }
+        pending = self._start("open", node, around, Subject(), executor)
+        self.drive(pending)
+        answer = pending.answer or Answer("unknown")
+        if answer.granted and isinstance(answer.value, list):
+            node.operations = tuple(str(name) for name in answer.value)
+        return answer
+
+    def kill(self, node: NodeHandle, *open_calls: Pending) -> None:
+        """SIGKILL, wait for the death, reap; its open calls are never answered now."""
+        self.tally.kills += 1
+        node.kill()
+        self._buried(node, injected=True)
+        for pending in open_calls:
+            if pending.answer is None:
+                self._replied(pending, Answer("unknown", why="dead"))
+
+    def dismiss(self, node: NodeHandle) -> None:
+        """End a node that is no longer needed; no fault of the plan."""
+        if node.alive:
+            node.kill()
+            ended = self.parent.reap(node.pid)
+            self.recorder.record("fault", Killed(node.name, node.pid, ended.signal, False))
+
+    def _buried(self, node: NodeHandle, *, injected: bool) -> None:
+        ended = self.parent.reap(node.pid)
+        self.recorder.record(
+            "fault", Killed(node.name, node.pid, ended.signal, injected, ended.left)
+        )
+
+    # calls -----------------------------------------------------------------------------------
+
+    def call(
+        self,
+        node: NodeHandle,
+        op: str,
+        args: list[Any],
+        subject: Subject,
+        executor: str,
+        *,
+        arm: Arm | None = None,
+        transit: tuple[str, Transit] | None = None,
+        patience_s: float | None = None,
+    ) -> Pending:
+        """Begin a call and run it to its answer or its stop, or for ``patience_s``.
+
+        ``transit``: what happens to the first effect request of this call, with the name of the
+        failure point that it stands for.
+        """
+        message: Message = {"do": "call", "op": op, "args": [encode(item) for item in args]}
+        if self.trace:
+            message["trace"] = True
+        if arm is not None:
+            point = arm.point
+            message["arm"] = [[arm.name, point.kind, point.side, point.nth]]
+            self.recorder.record("fault", Armed(arm.name, node.name, point))
+        elif transit is not None:
+            self.recorder.record("fault", Armed(transit[0], node.name, _in_transit(op, transit[1])))
+        pending = self._start(op, node, message, subject, executor)
+        pending.arm, pending.transit = arm, transit
+        self.drive(pending, patience_s)
+        return pending
+
+    def settle(self, *open_calls: Pending) -> None:
+        """Run several open calls to their answers, in turns: one may wait for another's lock."""
+        until_ns = self.recorder.now_ns + int(self.setting.deadline_s * 1e9)
+        while still := [pending for pending in open_calls if pending.answer is None]:
+            for pending in still:
+                if self.recorder.now_ns > until_ns:
+                    self._replied(pending, Answer("unknown", why="silent"))
+                elif not self.drive(pending, TURN_S) and pending.ask is not None:
+                    self.go(pending, patience_s=TURN_S)
+
+    def go(
+        self, pending: Pending, raised: str | None = None, *, patience_s: float | None = None
+    ) -> None:
+        """Let a stopped call go on, to its answer or its next stop."""
+        name = pending.arm.name if pending.arm else pending.op
+        how = "go" if raised is None else f"raise {raised}"
+        self.recorder.record("fault", Released(name, pending.node.name, how))
+        answer: Message = {"answer": pending.ask}
+        if raised is not None:
+            answer["raise"] = raised
+            pending.faulted = True
+        pending.node.say(answer)
+        pending.ask = None
+        self.drive(pending, patience_s)
+
+    def lose_reply(self, pending: Pending) -> None:
+        """The connection breaks while the call stands or its reply travels: the client knows
+        nothing, the node works on, and what it answers reaches nobody."""
+        self.tally.drops += 1
+        if pending.answer is None or pending.answer.why != "dead":
+            self._replied(pending, Answer("unknown", why="dropped"))
+
+    def drive(self, pending: Pending, deadline_s: float | None = None) -> bool:
+        """Run a call on. True: it is answered (or lost); False: it stands at its stop, or the
+        given deadline passed with the call still open."""
+        patience = self.setting.deadline_s if deadline_s is None else deadline_s
+        while True:
+            heard = pending.node.hear(patience)
+            if isinstance(heard, Said):
+                settled = self._said(pending, heard.message)
+                if settled is not None:
+                    return settled
+            elif isinstance(heard, Silent):
+                if deadline_s is not None:
+                    return False
+                self._replied(pending, Answer("unknown", why="silent"))
+                return True
+            else:
+                self._lost(pending, heard)
+                return True
+
+    def _start(
+        self, op: str, node: NodeHandle, message: Message, subject: Subject, executor: str
+    ) -> Pending:
+        self._calls += 1
+        self.recorder.record(
+            "client",
+            Invoked(
+                self._calls,
+                op,
+                node.name,
+                executor,
+                subject.label,
+                subject.request,
+                subject.attempt,
+                subject.admission,
+            ),
+        )
+        pending = Pending(self._calls, op, node, subject)
+        message["id"] = self._calls
+        node.say(message)
+        return pending
+
+    def _said(self, pending: Pending, message: Message) -> bool | None:
+        """One message of a node: True answered, False stopped, None neither."""
+        try:
+            if "reply" in message:
+                return True if self._reply(pending, message) else None
+            if "at" in message:
+                return self._stopped(pending, message)
+            if "effect" in message:
+                return self._effect(pending, message)
+            if "lookup" in message:
+                self.desk.look_up(pending.node, message)
+                return None
+        except (ValueProblem, RecursionError, TypeError, ValueError) as problem:
+            self._lost(pending, Garbage(str(problem)))
+            return True
+        self._lost(pending, Garbage(f"no message of the protocol: {str(message)[:120]}"))
+        return True
+
+    def _stopped(self, pending: Pending, message: Message) -> bool | None:
+        kind, side, nth = message["at"]
+        pending.ask = message["ask"]
+        if pending.arm is None:
+            raise ValueProblem(f"a stop that nobody armed: {message['at']}")
+        pending.reached = True
+        self.recorder.record(
+            f"node {pending.node.name}",
+            Stopped(
+                pending.arm.name,
+                pending.node.name,
+                Point(pending.op, str(kind), side, as_int(nth)),
+                pending.call,
+                str(message.get("text", ""))[:500],
+            ),
+        )
+        return False
+
+    def _effect(self, pending: Pending, message: Message) -> bool | None:
+        letter = self.desk.open(pending.node, message, pending.subject.request)
+        if pending.op != "effect":
+            self.desk.without_key(letter)
+        if pending.transit is None or pending.reached:
+            self.desk.deliver(letter)
+            return None
+        name, transit = pending.transit
+        pending.reached = True
+        pending.letter = letter
+        if transit == "held":
+            self.desk.hold(letter)
+        elif transit == "unanswered":
+            self.desk.deliver(letter, answer=False)
+        point = _in_transit(pending.op, transit)
+        self.recorder.record(
+            "sink", Stopped(name, pending.node.name, point, pending.call, letter.tool)
+        )
+        return False
+
+    # answers ---------------------------------------------------------------------------------
+
+    def _reply(self, pending: Pending, message: Message) -> bool:
+        if message["reply"] != pending.call:
+            return False  # the late answer of a call whose client has gone
+        if pending.answer is not None:
+            return True  # its reply was lost before
+        effects = as_int(message.get("entered")) - as_int(message.get("not_applied"))
+        wrote = as_int(message.get("wrote"))
+        if "unclassified" in message:
+            self._unclassified(pending, message)
+            return True
+        value = decode(message.get("value"))
+        if problem := malformed(pending.op, value):
+            self.harm("target", problem)
+            self._replied(pending, Answer("unknown", why="malformed"), effects, wrote, problem)
+            return True
+        answer = self._normal(value, pending, effects, wrote)
+        detail = str(message.get("raised", ""))[:500]
+        self._replied(pending, answer, effects, wrote, detail)
+        return True
+
+    def _normal(self, value: Any, pending: Pending, effects: int, wrote: int) -> Answer:
+        """What no adapter can know: an answer that cannot be as definite as it says."""
+        if isinstance(value, Unknown):
+            return Answer("unknown", value)
+        if isinstance(value, Busy):
+            if wrote or effects:
+                return Answer("unknown", value, "corrected")
+            return Answer("busy", value)
+        if isinstance(value, Refused):
+            if effects:
+                return Answer("unknown", value, "corrected")
+            return Answer("refused", value)
+        if isinstance(value, Replayed):
+            return Answer("replayed", value)
+        if pending.op == "execute" and effects == 0:
+            return Answer("replayed", Replayed())
+        return Answer("granted", value)
+
+    def _unclassified(self, pending: Pending, message: Message) -> None:
+        shown = str(message["unclassified"])[:500]
+        if not pending.faulted and not pending.reached:
+            self.harm(
+                "target",
+                f"{pending.op} raised an exception that the target's classify() does not name: "
+                f"{shown}",
+                str(message.get("raised", ""))[-2000:],
+            )
+        self._replied(pending, Answer("unknown", why="unclassified"), detail=shown)
+
+    def _replied(
+        self,
+        pending: Pending,
+        answer: Answer,
+        effects: int = 0,
+        wrote: int | None = None,
+        detail: str = "",
+    ) -> None:
+        pending.answer = answer
+        self.recorder.record(
+            "client",
+            Replied(pending.call, answer.outcome, answer.why, answer.value, effects, wrote, detail),
+        )
+
+    def _lost(self, pending: Pending, heard: Gone | Garbage) -> None:
+        """The node died by itself, or speaks nonsense: an end of the node, not of the harness."""
+        node = pending.node
+        if isinstance(heard, Garbage):
+            self.harm("target", f"the node's protocol broke during {pending.op}: {heard.why}")
+            node.kill()
+            self._buried(node, injected=True)
+        elif node.alive:
+            self.harm("target", f"the node died by itself during {pending.op}")
+            node.kill()
+            self._buried(node, injected=False)
+        if pending.answer is None:
+            self._replied(pending, Answer("unknown", why="dead"))
+
+    def harm(self, fault: str, what: str, detail: str = "") -> None:
+        """Something that makes the schedule unjudgeable happened."""
+        self.harmed = True
+        whose: Any = fault
+        self.recorder.record("harness", Harm(whose, what, detail))
+
+    # readings --------------------------------------------------------------------------------
+
+    def inspect(self, node: NodeHandle, approval: Approval, label: str, moment: str) -> View | None:
+        """Have a node read what the ledger durably holds, by a connection of its own."""
+        began_ns = self.recorder.now_ns
+        self._calls += 1
+        number = self._calls
+        node.say(
+            {
+                "do": "inspect",
+                "id": number,
+                "workspace": str(self.setting.workspace),
+                "store": self.setting.store,
+                "approval": encode(approval),
+            }
+        )
+        view, problem = self._reading(node, number)
+        self.recorder.record(
+            f"node {node.name}", Read(moment, node.name, label, began_ns, view, problem)
+        )
+        return view
+
+    def _reading(self, node: NodeHandle, number: int) -> tuple[View | None, str]:
+        heard = node.hear(READ_DEADLINE_S)
+        while isinstance(heard, Said) and heard.message.get("reply") != number:
+            heard = node.hear(READ_DEADLINE_S)  # late answers of calls that were given up
+        if not isinstance(heard, Said):
+            if not isinstance(heard, Silent):
+                self.harm("target", f"inspect ended its node: {heard}")
+            return None, f"not made: {heard}"
+        message = heard.message
+        if "unclassified" in message:
+            self.harm("target", f"inspect raised {message['unclassified']}", message["raised"])
+            return None, str(message["unclassified"])[:300]
+        view: Any
+        try:
+            view = decode(message.get("value"))
+        except (ValueProblem, RecursionError) as bad:
+            view = bad
+        if wrong := malformed_view(view):
+            self.harm("target", wrong)
+            return None, wrong
+        return view, ""
+
+
+def _in_transit(op: str, transit: Transit) -> Point:
+    return Point(op, f"effect-{transit}", "after", 1)

@@ -1,0 +1,67 @@
+"""``admitone replay ID``: one schedule again, from its id alone, with the lanes of what it shows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from .chaos.parent import TargetProblem, WarmParent
+from .chaos.runfolder import RunFolder
+from .cli import UsageProblem
+from .reports.lanes import lanes
+from .reports.text import clean
+from .scenarios.campaign import check_adapters
+from .scenarios.conductor import Conductor, Played, family
+from .scenarios.plan import Plan, PlanProblem
+from .targets.registry import is_reference
+
+
+def replay(options: argparse.Namespace) -> int:
+    """Play the schedule again, with a fresh victim; the exit code of what it comes to."""
+    try:
+        plan = Plan.parse(options.id)
+        family(plan.family)
+    except PlanProblem as problem:
+        raise UsageProblem(f"replay: {problem}") from None
+    if options.keep is not None and options.keep.exists() and any(options.keep.iterdir()):
+        raise UsageProblem(f"--keep {options.keep}: the folder is not empty; name another one")
+    with RunFolder() as folder:
+        try:
+            fitting = check_adapters([plan.target], folder.path)[0]
+            parent = WarmParent(plan.target, folder.path, folder.path / "output.log")
+        except TargetProblem as problem:
+            raise UsageProblem(str(problem)) from None
+        conductor = Conductor(parent, fitting, folder.path, reference=is_reference(plan.target))
+        try:
+            plays = [conductor.play(plan, keep=options.keep, virgin=True)]
+            plays += [conductor.play(plan, virgin=True) for _ in range(options.times - 1)]
+            output = conductor.output()
+        finally:
+            conductor.close()
+    return _tell(plays, output)
+
+
+def _tell(plays: list[Played], output: str) -> int:
+    first = plays[0]
+    result = first.result
+    for finding in result.findings:
+        print(lanes(first.history, finding))
+        print()
+    if result.findings and output.strip():
+        print("output of the target:")
+        print("\n".join(f"  {clean(line)}" for line in output.splitlines()[-12:]))
+    print(f"{clean(result.id, 400)}: {result.verdict.replace('_', ' ')}")
+    if result.reason:
+        print(f"  {clean(result.reason, 400)}")
+    same = sum(play.result.digest == result.digest for play in plays)
+    if len(plays) > 1:
+        print(f"  the same history in {same} of {len(plays)} plays")
+    verdicts = {play.result.verdict for play in plays}
+    if "violation" in verdicts:
+        return 1
+    if verdicts == {"passed"}:
+        return 0
+    if verdicts == {"could_not_run"}:
+        print("admitone: this id cannot be played on this target now", file=sys.stderr)
+        return 2
+    return 3

@@ -1,0 +1,197 @@
+"""``admitone run``: check the adapters, play the campaign, tell everybody, answer with a code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from . import __version__
+from .chaos.parent import TargetProblem
+from .chaos.runfolder import RunFolder
+from .cli import UsageProblem
+from .reports.closing import Closing
+from .reports.folder import ReportFolder, ReportProblem
+from .reports.journal import JournalWriter
+from .reports.live import Live
+from .reports.summary_json import SummaryWriter, summary_text
+from .reports.writer import Fan, Writer
+from .scenarios.campaign import Campaign, End, Request, check_adapters
+from .scenarios.families import FAMILIES
+from .scenarios.frame import required_of, target_facts
+from .scenarios.historyfile import HistoryProblem, read_history
+from .scenarios.preflight import Fitting
+from .scenarios.results import ScheduleResult
+from .scenarios.summary import RunFacts, RunTally
+from .targets.registry import is_reference
+
+DEFAULT_TARGET = "builtin:caplease-sqlite"
+
+QUICK_TIME_S = 15.0
+"""Sampling of the quick profile ends here; with the adapter checks it stays under 20 s."""
+
+QUICK_SCHEDULES = 2000
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the campaign that the options ask for; the exit code."""
+    targets = tuple(dict.fromkeys(options.targets)) or (DEFAULT_TARGET,)
+    families = _families(options.family)
+    try:
+        reports = ReportFolder.prepare(options.report_dir)
+    except ReportProblem as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    _tidy(reports)
+    if options.json is not None and not options.json.absolute().parent.is_dir():
+        raise UsageProblem(f"--json {options.json}: its folder does not exist; make it first")
+    with RunFolder() as folder:
+        request = Request(
+            targets,
+            families,
+            options.schedules,
+            None if options.schedules is not None else QUICK_TIME_S,
+            options.seed or 0,
+            options.workers or len(os.sched_getaffinity(0)),
+            reports.histories,
+        )
+        if request.schedules is None:
+            request = _quick(request)
+        try:
+            fittings = check_adapters(targets, folder.path)
+        except TargetProblem as problem:
+            raise UsageProblem(str(problem)) from None
+        return _play(request, fittings, folder.path, reports, options)
+
+
+def _quick(request: Request) -> Request:
+    from dataclasses import replace
+
+    return replace(request, schedules=QUICK_SCHEDULES, max_time_s=QUICK_TIME_S)
+
+
+def _families(asked: Sequence[str] | None) -> tuple[str, ...]:
+    chosen = tuple(dict.fromkeys(asked or FAMILIES))
+    for name in chosen:
+        if name not in FAMILIES:
+            raise UsageProblem(
+                f"--family {name}: there is no such family. There are: {', '.join(FAMILIES)}"
+            )
+    return chosen
+
+
+def _tidy(reports: ReportFolder) -> None:
+    """Histories of an earlier run would be taken for this one's."""
+    for old in reports.histories.glob("*.jsonl"):
+        old.unlink(missing_ok=True)
+
+
+def _play(
+    request: Request,
+    fittings: tuple[Fitting, ...],
+    folder: Path,
+    reports: ReportFolder,
+    options: argparse.Namespace,
+) -> int:
+    references = frozenset(i for i, name in enumerate(request.targets) if is_reference(name))
+    campaign = Campaign(request, fittings, folder, references)
+    facts = _facts(request, fittings, campaign, options)
+    tally = RunTally(facts)
+    files = [str(reports.journal), str(reports.summary), str(reports.histories)]
+    writers: list[Writer] = [
+        JournalWriter(reports.journal),
+        Live(sys.stdout),
+        SummaryWriter(reports),
+        Closing(sys.stdout, files),
+    ]
+    if options.json is not None:
+        writers.append(SummaryFile(options.json))
+    fan = Fan(writers, lambda text: print(f"admitone: {text}", file=sys.stderr))
+    began_s = time.monotonic()
+    print(
+        f"admitone {__version__} · {', '.join(request.targets)} · seed {request.seed}", flush=True
+    )
+    fan.begin(facts)
+    try:
+        end = campaign.run(lambda result: _told(result, tally, fan, reports))
+        _ended(tally, end)
+    except KeyboardInterrupt:
+        tally.stop_reason = "interrupted"
+    tally.duration_s = time.monotonic() - began_s
+    fan.end(tally)
+    if tally.stop_detail:
+        print(tally.stop_detail, file=sys.stderr)
+    return tally.exit_code
+
+
+def _ended(tally: RunTally, end: End) -> None:
+    tally.stop_reason = end.reason
+    tally.stop_detail = end.detail
+    tally.required_left = end.required_left
+
+
+def _told(result: ScheduleResult, tally: RunTally, fan: Fan, reports: ReportFolder) -> None:
+    tally.add(result)
+    fan.result(result)
+    if not result.findings or result.history_kept is None:
+        return
+    try:
+        history = read_history(reports.histories / result.history_kept)
+    except HistoryProblem as problem:
+        print(f"admitone: {problem}", file=sys.stderr)
+        return
+    for finding in result.findings:
+        fan.finding(result, finding, history)
+
+
+def _facts(
+    request: Request,
+    fittings: tuple[Fitting, ...],
+    campaign: Campaign,
+    options: argparse.Namespace,
+) -> RunFacts:
+    return RunFacts(
+        seed=request.seed,
+        profile=options.profile,
+        version=__version__,
+        command=shlex.join(["admitone", *sys.argv[1:]]),
+        machine=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        targets=tuple(target_facts(fitting, request.families) for fitting in fittings),
+        required=required_of(request.families),
+        planned=campaign.planned,
+    )
+
+
+class SummaryFile:
+    """``--json FILE``: the summary once more, where the user wants it."""
+
+    name = "--json"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def begin(self, facts: RunFacts) -> None:
+        """Nothing to write yet."""
+
+    def result(self, result: ScheduleResult) -> None:
+        """Nothing to write yet."""
+
+    def finding(self, *_: object) -> None:
+        """Nothing to write yet."""
+
+    def end(self, tally: RunTally) -> None:
+        """Write it whole, then put it in its place."""
+        unfinished = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        try:
+            unfinished.write_text(summary_text(tally), "utf-8")
+            shutil.move(unfinished, self._path)
+        finally:
+            unfinished.unlink(missing_ok=True)
