@@ -116,7 +116,7 @@ def prints(text: str) -> list[int]:
 
 def test_only_the_output_layer_prints() -> None:
     """Anything else on stdout would be in the way of the node's protocol, or of a report."""
-    speakers = ("reports/", "src/admitone/cli.py", "src/admitone/__main__.py")
+    speakers = ("reports/", "src/admitone/cli.py", "src/admitone/command_")
     quiet = [p for p in sources(SHIPPED) if not shown(p).startswith(speakers)]
     assert [f"{shown(p)}:{line}" for p in quiet for line in prints(p.read_text())] == []
     assert prints("def f():\n    print('heard')") == [2]

@@ -47,14 +47,14 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-def source_tree(to: Path) -> Path:
+def source_tree(to: Path, of: Path = ROOT) -> Path:
     """A copy of the checkout, so that building leaves nothing in the checkout itself."""
     skip = shutil.ignore_patterns("__pycache__", "*.egg-info", ".*")
     for folder in (*PARTS, "src"):
-        shutil.copytree(ROOT / folder, to / folder, symlinks=True, ignore=skip)
+        shutil.copytree(of / folder, to / folder, symlinks=True, ignore=skip)
     for name in BUILT_FROM:
-        if (ROOT / name).exists():
-            shutil.copy(ROOT / name, to / name)
+        if (of / name).exists():
+            shutil.copy(of / name, to / name)
     return to
 
 
@@ -81,6 +81,7 @@ def only(found: Sequence[Path]) -> Path:
 class Release:
     """The built files, and an environment in which the wheel is installed."""
 
+    tree: Path
     sdist: Path
     wheel: Path
     bin: Path
@@ -97,6 +98,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
     elsewhere = base / "elsewhere"
     elsewhere.mkdir()
     return Release(
+        tree=tree,
         sdist=only([*(base / "dist").glob("*.tar.gz")]),
         wheel=wheel,
         bin=installed(wheel, base / "venv"),
@@ -132,11 +134,13 @@ def test_the_wheel_has_one_top_level_name(release: Release) -> None:
 
 def test_the_wheel_holds_the_whole_house(release: Release) -> None:
     """Also the folder without an __init__.py and the data file that nobody listed."""
+    tree = release.tree
     house = {
         str(Path("admitone") / path.relative_to(base))
-        for part, base in [(part, ROOT) for part in PARTS] + [(".", ROOT / "src/admitone")]
-        for path in (base / part).glob("**/*" if part != "." else "*")
-        if path.is_file() and "__pycache__" not in path.parts
+        for base, below in [(tree, f"{part}/**/*") for part in PARTS]
+        + [(tree / "src/admitone", "*")]
+        for path in base.glob(below)
+        if path.is_file()
     }
     inside = {name for name in wheel_content(release.wheel) if name.startswith("admitone/")}
     assert inside == house
@@ -146,7 +150,7 @@ def test_the_wheel_holds_the_whole_house(release: Release) -> None:
 def test_the_same_wheel_comes_from_a_tree_that_lost_its_links(
     release: Release, tmp_path: Path
 ) -> None:
-    tree = source_tree(tmp_path / "download")
+    tree = source_tree(tmp_path / "download", of=release.tree)
     lose_the_links(tree)
     archive = shutil.make_archive(str(tmp_path / "download"), "zip", tmp_path, "download")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet")
