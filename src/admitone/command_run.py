@@ -23,7 +23,7 @@ from .reports.journal import JournalWriter
 from .reports.live import Live
 from .reports.summary_json import SummaryWriter, summary_text
 from .reports.writer import Fan, Writer
-from .scenarios.campaign import Campaign, End, Request, check_adapters
+from .scenarios.campaign import Campaign, Request, check_adapters
 from .scenarios.families import FAMILIES
 from .scenarios.frame import required_of, target_facts
 from .scenarios.historyfile import HistoryProblem, read_history
@@ -52,29 +52,22 @@ def run(options: argparse.Namespace) -> int:
     _tidy(reports)
     if options.json is not None and not options.json.absolute().parent.is_dir():
         raise UsageProblem(f"--json {options.json}: its folder does not exist; make it first")
+    chosen = options.schedules is not None
+    request = Request(
+        targets,
+        families,
+        options.schedules if chosen else QUICK_SCHEDULES,
+        None if chosen else QUICK_TIME_S,
+        options.seed or 0,
+        options.workers or len(os.sched_getaffinity(0)),
+        reports.histories,
+    )
     with RunFolder() as folder:
-        request = Request(
-            targets,
-            families,
-            options.schedules,
-            None if options.schedules is not None else QUICK_TIME_S,
-            options.seed or 0,
-            options.workers or len(os.sched_getaffinity(0)),
-            reports.histories,
-        )
-        if request.schedules is None:
-            request = _quick(request)
         try:
             fittings = check_adapters(targets, folder.path)
         except TargetProblem as problem:
             raise UsageProblem(str(problem)) from None
         return _play(request, fittings, folder.path, reports, options)
-
-
-def _quick(request: Request) -> Request:
-    from dataclasses import replace
-
-    return replace(request, schedules=QUICK_SCHEDULES, max_time_s=QUICK_TIME_S)
 
 
 def _families(asked: Sequence[str] | None) -> tuple[str, ...]:
@@ -100,6 +93,7 @@ def _play(
     reports: ReportFolder,
     options: argparse.Namespace,
 ) -> int:
+    """Run it with every writer listening."""
     references = frozenset(i for i, name in enumerate(request.targets) if is_reference(name))
     campaign = Campaign(request, fittings, folder, references)
     facts = _facts(request, fittings, campaign, options)
@@ -121,20 +115,15 @@ def _play(
     fan.begin(facts)
     try:
         end = campaign.run(lambda result: _told(result, tally, fan, reports))
-        _ended(tally, end)
+        reason, detail, left = end.reason, end.detail, end.required_left
     except KeyboardInterrupt:
-        tally.stop_reason = "interrupted"
-    tally.duration_s = time.monotonic() - began_s
+        reason, detail, left = "interrupted", "", 0
+    duration_s = time.monotonic() - began_s
+    tally.stop(reason, duration_s=duration_s, detail=detail, required_left=left)
     fan.end(tally)
     if tally.stop_detail:
         print(tally.stop_detail, file=sys.stderr)
     return tally.exit_code
-
-
-def _ended(tally: RunTally, end: End) -> None:
-    tally.stop_reason = end.reason
-    tally.stop_detail = end.detail
-    tally.required_left = end.required_left
 
 
 def _told(result: ScheduleResult, tally: RunTally, fan: Fan, reports: ReportFolder) -> None:
