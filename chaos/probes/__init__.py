@@ -1,0 +1,1 @@
+"""Probes: they find the stops inside a Python ledger without changing it."""

@@ -1,0 +1,118 @@
+"""What the probes see, whom they tell, and the switch that makes them nearly free.
+
+A probe stands between a ledger and its driver. It reports a *point* before and after each
+statement and each durable write; the observer may let it pass, hold it (the process is then
+killed or let go), or answer ``Raise``. Points are reported on the thread that does the work, so
+an observer that keeps a context variable knows which operation each belongs to.
+
+The node installs the probes in its warm parent, before the target is imported, and forks. Only
+between ``watch(True)`` and ``watch(False)`` is anything reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, Protocol, TypeVar
+
+Kind = Literal["begin", "statement", "write"]
+"""``begin`` opens a transaction; ``write`` is a durable write: the COMMIT of a transaction that
+changed something, an autocommitted statement that did, fsync, rename, close of a written file."""
+
+Side = Literal["before", "after"]
+
+TEXT_LIMIT: Final = 500
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Raise:
+    """The observer's wish that a write fails the way the store fails.
+
+    ``busy``  before a write only: it was not done, its transaction is still open.
+    ``io``    before: not done, and the transaction gone with it; after: done all the same.
+
+    ``fired`` turns True when the probe really raised. It stays False where the store could not
+    fail so at this point, or where the probe does not control the boundary.
+    """
+
+    error: Literal["busy", "io"]
+    fired: bool = False
+
+
+class Observer(Protocol):
+    """Who is told. ``point`` may block; its answer counts at ``write`` points only."""
+
+    def point(self, kind: Kind, side: Side, text: str) -> Raise | None: ...
+
+
+watching = False
+"""The switch. Probes read it before anything else; set it with ``watch``."""
+
+covered: list[type] = []
+"""Driver connections that a driver probe sees into: the layers above them keep silent."""
+
+_observer: Observer | None = None
+
+
+def install(observer: Observer, root: Path | None = None) -> None:
+    """Probe the drivers, and name the observer and the folder whose files count.
+
+    Call it before the target is imported; again, after a fork, to name others.
+    """
+    from . import alchemy, files, sqlite  # they report to this module
+
+    global _observer  # noqa: PLW0603  # one per process
+    _observer = observer
+    files.below(root)
+    sqlite.install()
+    files.install()
+    alchemy.install_after_import()
+
+
+def uninstall() -> None:
+    """Give the drivers back. Objects that were made meanwhile go on working, unseen."""
+    from . import alchemy, files, sqlite
+
+    global _observer  # noqa: PLW0603
+    watch(False)
+    _observer = None
+    alchemy.uninstall()
+    files.uninstall()
+    sqlite.uninstall()
+    files.below(None)
+
+
+def watch(on: bool) -> None:
+    """Turn reporting on when an operation begins, off when it has ended."""
+    global watching  # noqa: PLW0603  # a module's name is the fastest switch
+    watching = on
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Report while the block runs."""
+    watch(True)
+    try:
+        yield
+    finally:
+        watch(False)
+
+
+def report(kind: Kind, side: Side, text: str) -> Raise | None:
+    """Tell the observer, and hand back its answer."""
+    if not watching or _observer is None:
+        return None
+    return _observer.point(kind, side, text[:TEXT_LIMIT])
+
+
+def around(kind: Kind, text: str, action: Callable[[], T]) -> T:
+    """Run ``action`` between its two points; both are reported also when it fails."""
+    report(kind, "before", text)
+    try:
+        return action()
+    finally:
+        report(kind, "after", text)

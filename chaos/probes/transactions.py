@@ -1,0 +1,309 @@
+"""One SQLite connection's transaction: what it changed, and where a write becomes durable.
+
+SQLite does not announce a commit to Python, so this decides from ``in_transaction`` and
+``total_changes``: a COMMIT is a durable write if the transaction changed something, and points
+are reported around it.
+
+A statement outside a transaction commits inside the driver, where nothing can stand, and whether
+it changes anything is known too late. It is therefore *lifted*: run in a transaction of the
+probe's own, with the same locks taken at the same steps, so that a stop fits between the
+statement and its durability, and so that one that changes nothing reports no write. Failures
+come to the same end as in the driver: a COMMIT that fails takes the statement back, and what
+``OR FAIL`` left done stays done.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from sqlite3 import Connection as RawConnection
+from sqlite3 import Cursor as RawCursor
+from typing import Any, Final, TypeVar
+
+from .sight import Kind, Raise, around, report
+from .statements import Statement
+
+RawTrace = RawConnection.set_trace_callback
+
+T = TypeVar("T")
+
+_MARK: Final = "admitone_probe"
+_UNSHARED_JOURNALS: Final = ("wal", "memory")
+"""Journals under which COMMIT waits for no reader, and so is never busy."""
+
+
+class Book:
+    """What is known of one connection's open transaction.
+
+    ``tracer``   the ledger's own trace callback: it must not see the probe's statements.
+    ``pending``  an UPDATE … RETURNING outside a transaction that has rows left to hand out: its
+                 text and ``total_changes`` at that time. SQLite commits it when they are gone.
+    """
+
+    __slots__ = ("_base", "_by_savepoint", "_marks", "_schema", "pending", "tracer")
+
+    def __init__(self) -> None:
+        self.tracer: Callable[[str], object] | None = None
+        self.pending: tuple[str, int] | None = None
+        self.begin(0)
+
+    def begin(self, total_changes: int, savepoint: str | None = None) -> None:
+        """A transaction starts here, with nothing changed."""
+        self._base = total_changes
+        self._schema = False
+        self._by_savepoint = savepoint is not None
+        self._marks: list[tuple[str, int, bool]] = []
+        if savepoint is not None:
+            self.savepoint(savepoint, total_changes)
+
+    def changed(self, total_changes: int) -> bool:
+        """Whether a COMMIT would make anything durable."""
+        return self._schema or total_changes != self._base
+
+    def schema_changed(self) -> None:
+        self._schema = True
+
+    def savepoint(self, name: str, total_changes: int) -> None:
+        self._marks.append((name, total_changes - self._base, self._schema))
+
+    def ends_with(self, name: str) -> bool:
+        """Whether releasing this savepoint ends the transaction."""
+        return self._by_savepoint and self._find(name) == 0
+
+    def released(self, name: str) -> None:
+        del self._marks[self._find(name) :]
+
+    def rolled_back_to(self, name: str, total_changes: int) -> None:
+        """SQLite goes on counting what was taken back: discount it."""
+        found = self._find(name)
+        if found < len(self._marks):
+            _, live, self._schema = self._marks[found]
+            self._base = total_changes - live
+            del self._marks[found + 1 :]
+
+    def _find(self, name: str) -> int:
+        for index in range(len(self._marks) - 1, -1, -1):
+            if self._marks[index][0] == name:
+                return index
+        return len(self._marks)
+
+
+def perform(
+    connection: RawConnection,
+    book: Book,
+    statement: Statement,
+    action: Callable[[], T],
+    exhausts: bool = False,
+) -> T:
+    """Run one statement with its points. ``exhausts``: the action fetches all its rows."""
+    settle(connection, book)
+    if connection.in_transaction:
+        return _inside(connection, book, statement, action)
+    book.begin(connection.total_changes)
+    verb = statement.verb
+    if verb == "begin":
+        return around("begin", statement.text, action)
+    if verb == "savepoint":
+        result = around("begin", statement.text, action)
+        book.begin(connection.total_changes, statement.savepoint)
+        return result
+    if verb in ("change", "schema") and book.pending is None:
+        if statement.returning and not exhausts:
+            return _hand_out(connection, book, statement, action)
+        if verb == "change" or _will_change_schema(connection, book, statement):
+            return _lifted(connection, book, statement, action)
+    return around("statement", statement.text, action)
+
+
+def _inside(
+    connection: RawConnection, book: Book, statement: Statement, action: Callable[[], T]
+) -> T:
+    verb, name = statement.verb, statement.savepoint
+    if verb == "commit" or (verb == "release" and book.ends_with(name)):
+        return commit(connection, book, statement.text, action)
+    changes = verb == "schema" and _will_change_schema(connection, book, statement)
+    kind: Kind = "begin" if verb == "begin" else "statement"  # a second BEGIN is seen to fail
+    result = around(kind, statement.text, action)
+    if changes:
+        book.schema_changed()
+    elif verb == "savepoint":
+        book.savepoint(name, connection.total_changes)
+    elif verb == "release":
+        book.released(name)
+    elif verb == "rollback_to":
+        book.rolled_back_to(name, connection.total_changes)
+    return result
+
+
+def commit(connection: RawConnection, book: Book, text: str, action: Callable[[], T]) -> T:
+    """End the open transaction by ``action``: a durable write if it changed something."""
+    report("statement", "before", text)
+    try:
+        if not book.changed(connection.total_changes):
+            return action()
+        fail_early(connection, book, report("write", "before", text))
+        result = action()
+        fail_late(report("write", "after", text))
+        return result
+    finally:
+        report("statement", "after", text)
+
+
+def _lifted(
+    connection: RawConnection, book: Book, statement: Statement, action: Callable[[], T]
+) -> T:
+    report("statement", "before", statement.text)
+    try:
+        if not lift(connection, book):
+            return action()
+        try:
+            result = action()
+            if statement.verb == "schema":
+                book.schema_changed()
+        except Exception:
+            land_failed(connection, book, statement.text)
+            raise
+        except BaseException:
+            _roll_back(connection, book)
+            raise
+        land(connection, book, statement.text)
+        return result
+    finally:
+        report("statement", "after", statement.text)
+
+
+def lift(connection: RawConnection, book: Book) -> bool:
+    """Open the probe's own transaction; no if the ledger's authorizer forbids it."""
+    try:
+        quietly(connection, book, "BEGIN")
+    except sqlite3.Error:
+        return False
+    book.begin(connection.total_changes)
+    return True
+
+
+def land(connection: RawConnection, book: Book, text: str) -> None:
+    """Make durable what a lifted statement did, with the points around it."""
+    if not connection.in_transaction:
+        return  # RAISE(ROLLBACK), or a full disk, ended it
+    changed = book.changed(connection.total_changes)
+    if changed:
+        fail_early(connection, book, report("write", "before", text), lifted=True)
+    try:
+        quietly(connection, book, "COMMIT")
+    except sqlite3.Error:
+        _roll_back(connection, book)
+        raise
+    if changed:
+        fail_late(report("write", "after", text))
+
+
+def land_failed(connection: RawConnection, book: Book, text: str) -> None:
+    """The same after an error, which is the one to be raised."""
+    with suppress(sqlite3.Error):
+        land(connection, book, text)
+
+
+def _hand_out(
+    connection: RawConnection, book: Book, statement: Statement, action: Callable[[], T]
+) -> T:
+    """UPDATE … RETURNING outside a transaction: all is changed, nothing durable, until its last
+    row is fetched. A transaction of ours would outlive a cursor that is dropped halfway."""
+    result = around("statement", statement.text, action)
+    if _has_pending_write(connection, book):
+        book.pending = (statement.text, connection.total_changes)
+        report("write", "before", statement.text)
+    return result
+
+
+def settle(connection: RawConnection, book: Book) -> None:
+    """Report the end of a pending write, once SQLite has counted it."""
+    if book.pending is not None:
+        text, total_changes = book.pending
+        if connection.total_changes != total_changes:
+            book.pending = None
+            report("write", "after", text)
+
+
+def _has_pending_write(connection: RawConnection, book: Book) -> bool:
+    """SQLite refuses a savepoint exactly while a write statement is unfinished."""
+    try:
+        quietly(connection, book, f"SAVEPOINT {_MARK}")
+    except sqlite3.OperationalError:
+        return True
+    quietly(connection, book, f"RELEASE {_MARK}")
+    return False
+
+
+def _will_change_schema(connection: RawConnection, book: Book, statement: Statement) -> bool:
+    """CREATE … IF NOT EXISTS: its program opens a write transaction, or does nothing.
+
+    EXPLAIN compiles it and takes no lock.
+    """
+    if not statement.conditional:
+        return True
+    try:
+        program = quietly(connection, book, f"EXPLAIN {statement.text}")
+    except sqlite3.Error:
+        return True
+    return any(opcode == "Transaction" and p2 for _, opcode, _, p2, *_ in program)
+
+
+def fail_early(
+    connection: RawConnection, book: Book, answer: Raise | None, lifted: bool = False
+) -> None:
+    """Fail instead of a write, the way SQLite does: busy leaves the transaction open (a lifted
+    statement has none), an I/O error has rolled it back."""
+    if answer is None:
+        return
+    if answer.error == "io":
+        _roll_back(connection, book)
+        answer.fired = True
+        raise _io_error()
+    if lifted:
+        _roll_back(connection, book)
+    elif _journal(connection, book) in _UNSHARED_JOURNALS:
+        return
+    answer.fired = True
+    error = sqlite3.OperationalError("database is locked")
+    error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    error.sqlite_errorname = "SQLITE_BUSY"
+    raise error
+
+
+def fail_late(answer: Raise | None) -> None:
+    """Fail although the write was done: only an I/O error leaves that behind."""
+    if answer is not None and answer.error == "io":
+        answer.fired = True
+        raise _io_error()
+
+
+def _io_error() -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+    error.sqlite_errorname = "SQLITE_IOERR_FSYNC"
+    return error
+
+
+def _journal(connection: RawConnection, book: Book) -> str:
+    for (mode,) in quietly(connection, book, "PRAGMA journal_mode"):
+        return str(mode)
+    return ""
+
+
+def _roll_back(connection: RawConnection, book: Book) -> None:
+    if connection.in_transaction:
+        with suppress(sqlite3.Error):
+            quietly(connection, book, "ROLLBACK")
+
+
+def quietly(connection: RawConnection, book: Book, sql: str) -> Iterator[Any]:
+    """Run the probe's own statement, unseen by the ledger's trace callback."""
+    if book.tracer is None:
+        return iter(RawCursor(connection).execute(sql))
+    RawTrace(connection, None)
+    try:
+        return iter(RawCursor(connection).execute(sql).fetchall())
+    finally:
+        RawTrace(connection, book.tracer)
