@@ -302,9 +302,11 @@ def test_one_connection_per_file_and_process(scratch: Path, sink: Sink) -> None:
             Sink(path, sink.kind)
     assert sink.request("k", "pay", ARGS).how == "applied"
     sink.close()
-    sink.close()
     again = Sink(alias, sink.kind)
     assert again.application_count() == 1
+    sink.close()
+    with pytest.raises(StoreProblem, match="already open"):
+        Sink(alias, sink.kind)
     again.close()
 
 

@@ -137,13 +137,43 @@ def test_two_processes_share_one_store(scratch: Path) -> None:
     sink = Sink(scratch / "store")
     with child("-c", RUN, str(scratch / "store"), "idempotent") as process:
         line(process)
-        answers = [sink.request(f"k{n}", "pay", {"n": n}) for n in range(200)]
+        answers = [sink.apply(sink.receive(f"k{n}", "pay", {"n": n})) for n in range(200)]
         for _ in range(200):
             line(process)
         sigkill(process)
     assert {answer.how for answer in answers} <= {"applied", "repeated"}
     keys = [effect.key for effect in sink.applications()]
     assert len(keys) == len(set(keys)) >= 200
+    sink.close()
+
+
+WRITE = """
+import sqlite3, sys
+sqlite3.connect(sys.argv[1], timeout=0).execute("BEGIN IMMEDIATE")
+"""
+
+
+def test_nobody_writes_between_the_look_for_a_key_and_its_application(scratch: Path) -> None:
+    """Another sink that could apply in between would apply the same key."""
+    intruder: list[str] = []
+
+    def clock_ns() -> int:  # read there
+        if held:
+            done = subprocess.run(
+                [sys.executable, "-c", WRITE, str(scratch / "store")],
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+            intruder.append(done.stderr)
+        return 0
+
+    held = False
+    sink = Sink(scratch / "store", clock_ns=clock_ns)
+    packet = sink.receive("k", "pay", ARGS)
+    held = True
+    assert sink.apply(packet).how == "applied"
+    assert ["database is locked" in said for said in intruder] == [True]
     sink.close()
 
 

@@ -152,6 +152,22 @@ def test_hostile_arguments_are_refused(sink: Sink, shape: str) -> None:
     assert sink.request("k", "pay", ARGS).how == "applied", "a refused request takes no key"
 
 
+@pytest.mark.parametrize(
+    ("shape", "why"),
+    [
+        ("lone surrogate", "a text has a lone surrogate"),
+        ("surrogate name", "a text has a lone surrogate"),
+        ("nan", "a number is not finite"),
+        ("cyclic", "nested deeper than 64 levels"),
+        ("unfolding", "more than 10000 items"),
+        ("noun", "a Call is no argument"),
+        ("explosive", "cannot be read: RuntimeError"),
+    ],
+)
+def test_a_refusal_says_why(idempotent: Sink, shape: str, why: str) -> None:
+    assert why in idempotent.request("k", "pay", {"bad": HOSTILE[shape]()}).problem
+
+
 @pytest.mark.parametrize("args", [None, 1, "text", [1], b"x"])
 def test_arguments_must_be_a_mapping(sink: Sink, args: object) -> None:
     assert sink.request("k", "pay", args).how == "refused"
