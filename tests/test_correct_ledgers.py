@@ -1,0 +1,348 @@
+"""The ledgers of other makes, without the suite: what they promise, in one process and several."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from admitone.targets import identity as ids
+from admitone.targets.contract import (
+    Admission,
+    Authorization,
+    Call,
+    Context,
+    Done,
+    Receipt,
+    Refused,
+    Replayed,
+    Revoked,
+    Unknown,
+    Validity,
+)
+from admitone.targets.correct.counter import CounterTarget
+from admitone.targets.correct.guarded import GuardedTarget
+from admitone.targets.correct.json_flock import JsonFlockTarget
+from tests.ledger_world import CALL, CONTEXT, TRUST, Client, World, key_of
+
+ROOT = Path(__file__).parent.parent
+TARGETS = (CounterTarget, JsonFlockTarget, GuardedTarget)
+BUDGETS = (1, 2, 5)
+ODD_BUDGETS = (0, -1, 1.5, float("nan"), float("inf"), True, "1", 2**70, None)
+
+
+class Bench:
+    """One deployed store, and clients of it that are closed in the end."""
+
+    def __init__(self, target: Any, workspace: Path) -> None:
+        self.target = target
+        self.workspace = workspace
+        self.store = target.deploy(workspace).store
+        self._opened = ExitStack()
+
+    def client(self) -> Client:
+        client = Client(self.target, self.store, World.below(self.workspace))
+        gate = getattr(client.ledger, "gate", None)
+        if gate is not None:
+            self._opened.callback(gate.close)
+        return client
+
+    def close(self) -> None:
+        self._opened.close()
+
+
+def bench(cls: type, scratch: Path) -> Iterator[Bench]:
+    made = Bench(cls(), scratch)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=TARGETS, ids=lambda cls: cls.__name__)
+def any_bench(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Bench]:
+    yield from bench(request.param, scratch)
+
+
+@pytest.fixture(params=TARGETS[:2], ids=lambda cls: cls.__name__)
+def split_bench(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Bench]:
+    yield from bench(request.param, scratch)
+
+
+@pytest.fixture
+def guarded(scratch: Path) -> Iterator[Bench]:
+    yield from bench(GuardedTarget, scratch)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_budget_is_served_in_full_and_no_further(any_bench: Bench, budget: int) -> None:
+    client, other = any_bench.client(), any_bench.client()
+    auth = client.issue(budget)
+    assert isinstance(auth, Authorization)
+    assert client.states() == {"issued": budget}
+    for n in range(budget):
+        assert isinstance((client, other)[n % 2].use(auth, f"attempt-{n}"), Done)
+    assert client.states() == {"committed": budget}
+    for late in (client, other):
+        assert isinstance(late.use(auth, f"late-{id(late)}"), Refused)
+    assert client.world.sink.applied() == budget
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_one_attempt_is_one_admission(split_bench: Bench, budget: int) -> None:
+    client, other = split_bench.client(), split_bench.client()
+    auth = client.issue(budget)
+    first = client.admit(auth, "one")
+    assert isinstance(first, Admission)
+    assert other.admit(auth, "one") == first
+    assert client.states().get("prepared") == 1
+    client.finish(first)
+    again = other.admit(auth, "one")
+    assert isinstance(again, Replayed)
+    assert again.receipt is not None
+    assert client.states().get("issued", 0) == budget - 1
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_an_attempt_that_ran_is_replayed(guarded: Bench, budget: int) -> None:
+    client = guarded.client()
+    auth = client.issue(budget)
+    done = client.use(auth, "one")
+    assert guarded.client().use(auth, "one") == Replayed(done.receipt)
+    assert client.world.sink.applied() == 1
+    assert client.states().get("issued", 0) == budget - 1
+
+
+def test_a_decision_opens_one_record_whatever_became_of_it(any_bench: Bench) -> None:
+    client = any_bench.client()
+    auth = client.issue(2)
+    client.use(auth, "one")
+    assert client.issue(2) == auth
+    client.use(auth, "two")
+    assert any_bench.client().issue(2) == auth
+    assert client.states() == {"committed": 2}
+    assert isinstance(client.issue(5), Refused)
+    assert client.issue(2, "another event").record != auth.record
+
+
+@pytest.mark.parametrize("budget", ODD_BUDGETS, ids=repr)
+def test_an_odd_budget_is_refused(any_bench: Bench, budget: object) -> None:
+    client = any_bench.client()
+    assert isinstance(client.issue(budget), Refused)
+    assert not client.look().known
+
+
+def test_what_was_not_confirmed_is_refused(any_bench: Bench) -> None:
+    client = any_bench.client()
+    said = ids.confirm(TRUST.confirmation_key, "event", CALL, 1)
+    forged = (
+        replace(said, mac="0" * 64),
+        replace(said, budget=2),
+        replace(said, principal="thief"),
+        ids.confirm(TRUST.confirmation_key, "event", replace(CALL, resource="mine"), 1),
+    )
+    for confirmation in forged:
+        answer = client.ask("issue", CALL, confirmation, 1, CONTEXT, Validity(1000.0))
+        assert isinstance(answer, Refused)
+    answer = client.ask("issue", CALL, said, 2, CONTEXT, Validity(1000.0))
+    assert isinstance(answer, Refused)
+    assert not client.look().known
+
+
+def changed(noun: Any, name: str) -> Any:
+    """The same with another value in one field, of the same kind."""
+    value = getattr(noun, name)
+    other = (
+        value + 1 if isinstance(value, int) else value + "-2" if isinstance(value, str) else None
+    )
+    return replace(noun, **{name: other or {**value, "cents": 1201}})
+
+
+@pytest.mark.parametrize("name", [f.name for f in (*fields(Call), *fields(Context))])
+def test_what_is_bound_is_compared_and_what_is_not_is_not_sent(any_bench: Bench, name: str) -> None:
+    client = any_bench.client()
+    auth = client.issue(1)
+    call = changed(CALL, name) if hasattr(CALL, name) else CALL
+    context = changed(CONTEXT, name) if hasattr(CONTEXT, name) else CONTEXT
+    answer = client.admit(auth, "one", call, context)
+    if name in any_bench.target.declaration.facts.binds:
+        assert isinstance(answer, Refused)
+        assert client.states() == {"issued": 1}
+    elif isinstance(answer, Admission):
+        assert (answer.call or CALL) == CALL
+    else:
+        assert isinstance(answer, Done)
+
+
+def test_revoke_stops_what_is_not_admitted(any_bench: Bench) -> None:
+    client, other = any_bench.client(), any_bench.client()
+    if not hasattr(client.ledger, "revoke"):
+        assert not any_bench.target.declaration.claims_that("revoke")
+        return
+    auth = client.issue(5)
+    client.use(auth, "one")
+    other.world.sink.moods = ["away"]
+    assert isinstance(other.admit(auth, "two"), Admission | Unknown)
+    stopped = client.ask("revoke", auth)
+    assert isinstance(stopped, Revoked)
+    if any_bench.target.declaration.claims_that("revoke_counts"):
+        assert stopped.stopped == 3
+        assert other.ask("revoke", auth) == Revoked(stopped=0)
+    assert isinstance(other.use(auth, "three"), Refused)
+    assert client.states() == {"prepared": 1, "committed": 1, "revoked": 3}
+    client.recover()
+    assert client.states() == {"committed": 2, "revoked": 3}
+    assert client.issue(5) == auth
+    assert isinstance(client.use(auth, "four"), Refused)
+    assert isinstance(client.ask("revoke", Authorization("nothing")), Refused)
+
+
+def test_expiry_is_kept_where_it_is_claimed(any_bench: Bench) -> None:
+    client = any_bench.client()
+    declared = any_bench.target.declaration
+    auth = client.issue(5, expires_s=2000.0)
+    client.world.clock_s = 1999.5
+    assert isinstance(client.use(auth, "before"), Done)
+    if declared.claims_that("expiry"):
+        client.world.clock_s = 2000.0
+        at_the_end = Done if declared.facts.expiry == "inclusive" else Refused
+        assert isinstance(client.use(auth, "at"), at_the_end)
+        client.world.clock_s = 2000.5
+        assert isinstance(client.use(auth, "after"), Refused)
+        assert isinstance(client.use(auth, "before"), Replayed)
+
+
+def test_recovery_ends_what_others_began_and_nothing_else(any_bench: Bench) -> None:
+    client, healer = any_bench.client(), any_bench.client()
+    auth = client.issue(5)
+    client.world.sink.moods = ["", "lost", "away"]
+    client.use(auth, "done")
+    answers = [client.admit(auth, attempt) for attempt in ("lost", "away")]
+    assert client.states() == {"issued": 2, "prepared": 2, "committed": 1}
+    found = healer.recover()
+    assert {a.attempt for a in (*found.resume, *found.settled)} == {"lost", "away"}
+    if isinstance(answers[0], Admission):
+        assert list(found.resume) == answers
+    assert client.states() == {"issued": 2, "committed": 3}
+    assert healer.recover() == type(found)()
+    assert client.world.sink.applied() == 3
+
+
+def test_a_commit_needs_the_receipt_of_its_own_effect(split_bench: Bench) -> None:
+    client = split_bench.client()
+    auth = client.issue(2)
+    one, two = (client.admit(auth, attempt) for attempt in ("one", "two"))
+    receipt = client.world.effect(CALL.tool, CALL.args, key_of(one))
+    key, tool, digest, number = receipt.key, receipt.tool, receipt.digest, receipt.number
+    wrong: list[Receipt] = [
+        replace(receipt, number=number + 1),
+        ids.sign_receipt(b"another key", key, tool, digest, number),
+        ids.sign_receipt(TRUST.receipt_key, key, tool, ids.digest("other arguments"), number),
+    ]
+    assert all(isinstance(client.ask("commit", one, bad), Refused) for bad in wrong)
+    assert isinstance(client.ask("commit", one, receipt), Done)
+    assert isinstance(client.ask("commit", two, receipt), Refused)
+    assert client.states() == {"prepared": 1, "committed": 1}
+    claimed = split_bench.target.declaration.claims_that("repeat_commit")
+    assert isinstance(client.ask("commit", one, receipt), Done if claimed else Replayed)
+
+
+def test_what_was_not_applied_frees_its_unit_and_keeps_its_key(guarded: Bench) -> None:
+    client = guarded.client()
+    auth = client.issue(1)
+    sink = client.world.sink
+    sink.moods = ["not applied", "not applied"]
+    for _ in range(2):
+        assert client.use(auth, "one") == Refused(detail="not applied")
+        assert client.states() == {"issued": 1}
+    assert isinstance(client.use(auth, "two"), Done)
+    assert isinstance(client.use(auth, "one"), Refused)
+    assert sink.applied() == 1
+    assert sink.keys[0] == sink.keys[1] != sink.keys[2]
+
+
+@pytest.mark.parametrize("mood", ["lost", "away"])
+def test_a_refused_request_frees_nothing_while_another_is_unanswered(
+    guarded: Bench, mood: str
+) -> None:
+    client = guarded.client()
+    auth = client.issue(1)
+    client.world.sink.moods = [mood, "not applied"]
+    assert client.use(auth, "one") == Unknown(mood)
+    assert isinstance(client.use(auth, "one"), Unknown)
+    assert client.states() == {"prepared": 1}
+    assert isinstance(client.use(auth, "two"), Refused)
+    assert isinstance(client.use(auth, "one"), Done)
+    assert client.world.sink.applied() == 1
+
+
+def test_inspect_needs_no_lock_and_changes_nothing(any_bench: Bench) -> None:
+    client = any_bench.client()
+    client.issue(2)
+    stored = [p for p in any_bench.workspace.iterdir() if p.suffix in {".db", ".json"}]
+    before = [p.read_bytes() for p in stored]
+    if isinstance(any_bench.target, JsonFlockTarget):
+        with client.ledger._file._book():
+            assert client.states() == {"issued": 2}
+    assert client.look().linearizable
+    assert [p.read_bytes() for p in stored] == before
+
+
+def test_each_claim_quotes_the_documentation(any_bench: Bench) -> None:
+    doc = sys.modules[type(any_bench.target).__module__].__doc__ or ""
+    text = " ".join(doc.split())
+    claims = any_bench.target.declaration.claims
+    assert {name for name, sentence in claims.items() if sentence not in text} == set()
+
+
+def program(bench: Bench, what: str, last: str) -> subprocess.Popen[str]:
+    target = type(bench.target)
+    named = f"{target.__module__}:{target.__name__}"
+    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    arguments = [what, named, json.dumps(bench.store), str(bench.workspace), last]
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.ledger_programs", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+
+
+def test_eight_processes_get_what_the_budget_says(any_bench: Bench) -> None:
+    """All eight have the ledger open before the first is told to go; twelve races."""
+    client = any_bench.client()
+    with ExitStack() as stack:
+        racers = [stack.enter_context(program(any_bench, "consume", f"a{n}")) for n in range(8)]
+        pipes = [(r.stdin, r.stdout) for r in racers if r.stdin and r.stdout]
+        assert [out.readline() for _, out in pipes] == ["ready\n"] * 8
+        for race, budget in enumerate(BUDGETS * 4):
+            auth = client.issue(budget, event := f"race-{race}")
+            for to, _ in pipes:
+                to.write(json.dumps(asdict(auth)) + "\n")
+                to.flush()
+            answers = [out.readline().strip() for _, out in pipes]
+            assert sorted(answers) == ["Done"] * budget + ["Refused"] * (8 - budget)
+            assert client.states(event) == {"committed": budget}
+        for to, _ in pipes:
+            to.close()
+    assert client.world.sink.applied() == sum(BUDGETS * 4)
+
+
+def test_killed_at_any_line_nothing_is_lost_or_doubled(any_bench: Bench) -> None:
+    with program(any_bench, "sweep", "2") as sweeper:
+        assert sweeper.stdout
+        outcomes = json.loads(sweeper.stdout.readline())
+        sweeper.communicate("thanks\n")
+    assert len(outcomes) > 40
+    for outcome in outcomes:
+        assert outcome["states"] == {"committed": 2}
+        assert outcome["applied"] == 2
+        assert outcome["answers"] in (["Done", "Done", "Refused"], ["Replayed", "Done", "Refused"])
