@@ -54,7 +54,9 @@ class Ended:
 class WarmParent:
     """One warm parent process of one target. ``folder`` must exist; output goes to ``log``."""
 
-    def __init__(self, target: str, folder: Path, log: Path) -> None:
+    def __init__(
+        self, target: str, folder: Path, log: Path, *, warm_deadline_s: float = WARM_DEADLINE_S
+    ) -> None:
         self.target = target
         self.log = log
         self._ended: dict[int, Ended] = {}
@@ -79,7 +81,7 @@ class WarmParent:
             )
         theirs.close()
         try:
-            self.greeting = self._greeted(self._receive(WARM_DEADLINE_S))
+            self.greeting = self._greeted(self._receive(warm_deadline_s))
         except BaseException:
             self.close()
             raise

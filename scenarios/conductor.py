@@ -20,7 +20,7 @@ from ..idempotent_sink.sink import Sink
 from .families import FAMILIES, Family
 from .history import Header, History, SinkKind
 from .plan import Plan, PlanProblem
-from .preflight import TRUST, Fitting, deadline_s
+from .preflight import TRUST, Fitting
 from .results import ScheduleResult
 from .scene import Scene
 from .stage import Setting, Stage
@@ -115,8 +115,8 @@ class Conductor:
         self._trim_log()
         workspace = self._folder / f"s{self._count}"
         self._fitting.template.write(workspace)
-        greeting = self._fitting.greeting
-        setting = Setting(workspace, self._fitting.template.store, TRUST, deadline_s(greeting))
+        fitting = self._fitting
+        setting = Setting(workspace, fitting.template.store, TRUST, fitting.deadline_s)
         stage = Stage(self._parent, self._sink(plan.sink), setting, Recorder())
         veteran = self._veteran
         if veteran is not None and (virgin or not veteran.alive):
@@ -126,8 +126,8 @@ class Conductor:
         self._veteran = None
         scene = Scene(
             stage,
-            greeting.declaration,
-            self._fitting.survey,
+            fitting.greeting.declaration,
+            fitting.survey,
             plan.draws(),
             self._reference,
             veteran,

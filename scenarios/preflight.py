@@ -36,7 +36,8 @@ TRUST: Final = Trust(b"confirmation key of this suite", b"receipt key of this su
 class Fitting:
     """A target that can be tried: what it said, its store, what an undisturbed use looks like.
 
-    ``veterans``: a process of it can serve one store after another.
+    ``veterans``: a process of it can serve one store after another. ``deadline_s``: the longest
+    wait for any of its replies.
     """
 
     target: str
@@ -44,15 +45,20 @@ class Fitting:
     template: Template
     survey: Survey
     veterans: bool
+    deadline_s: float
 
 
-def deadline_s(greeting: Greeting) -> float:
+def patient_deadline_s(greeting: Greeting) -> float:
     """Longest wait for any reply, seconds: far beyond what the target says it may wait."""
     return 10.0 + 4 * greeting.declaration.facts.waits_s
 
 
-def fit(parent: WarmParent, folder: Path) -> Fitting:
-    """Check the adapter of a warmed target. Raises ``TargetProblem``."""
+def fit(parent: WarmParent, folder: Path, *, deadline_s: float | None = None) -> Fitting:
+    """Check the adapter of a warmed target. Raises ``TargetProblem``.
+
+    ``deadline_s``: the longest wait for any reply, deploy included, here and in every schedule
+    that is played with the fitting; None: far longer than the target says that it may wait.
+    """
     facts = parent.greeting.declaration.facts
     if facts.reach == "thread":
         raise TargetProblem(
@@ -60,15 +66,16 @@ def fit(parent: WarmParent, folder: Path) -> Fitting:
             "process can be killed and another one recover. Give it a store, or wait for the "
             "families that run in one process."
         )
-    template = _deploy(parent, folder / "deployed")
-    return _Check(parent, template, folder).run()
+    template = _deploy(parent, folder / "deployed", deadline_s or DEPLOY_DEADLINE_S)
+    limit_s = deadline_s or patient_deadline_s(parent.greeting)
+    return _Check(parent, template, folder, limit_s).run()
 
 
-def _deploy(parent: WarmParent, workspace: Path) -> Template:
+def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> Template:
     workspace.mkdir(parents=True)
     node = parent.fork("deploy")
     node.say({"do": "deploy", "id": 0, "workspace": str(workspace)})
-    heard = node.hear(DEPLOY_DEADLINE_S)
+    heard = node.hear(deadline_s)
     node.kill()
     parent.reap(node.pid)
     name = parent.target
@@ -98,8 +105,11 @@ def _deploy(parent: WarmParent, workspace: Path) -> Template:
 class _Check:
     """One adapter check: an undisturbed use on a copy of the store, looked at from two nodes."""
 
-    def __init__(self, parent: WarmParent, template: Template, folder: Path) -> None:
+    def __init__(
+        self, parent: WarmParent, template: Template, folder: Path, deadline_s: float
+    ) -> None:
         self._parent = parent
+        self._deadline_s = deadline_s
         self._template = template
         self._folder = folder
         self._facts = parent.greeting.declaration.facts
@@ -120,12 +130,13 @@ class _Check:
             self._template,
             survey,
             self._serves_two_stores(),
+            self._deadline_s,
         )
 
     def _stage(self, name: str) -> tuple[Stage, Sink]:
         workspace = self._folder / name
         self._template.write(workspace)
-        setting = Setting(workspace, self._template.store, TRUST, deadline_s(self._parent.greeting))
+        setting = Setting(workspace, self._template.store, TRUST, self._deadline_s)
         sink = Sink(self._folder / f"{name}.sink", "idempotent", TRUST.receipt_key)
         return Stage(self._parent, sink, setting, Recorder()), sink
 

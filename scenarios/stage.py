@@ -37,7 +37,8 @@ from .desk import Desk, Letter, Transit
 from .replies import malformed, malformed_view
 
 READ_DEADLINE_S = 5.0
-"""A reading that blocks longer was not made; it is never a violation."""
+"""A reading that blocks longer was not made; it is never a violation. Never above the setting's
+own deadline."""
 
 
 TURN_S = 0.01
@@ -456,9 +457,10 @@ class Stage:
         return view
 
     def _reading(self, node: NodeHandle, number: int) -> tuple[View | None, str]:
-        heard = node.hear(READ_DEADLINE_S)
+        limit_s = min(READ_DEADLINE_S, self.setting.deadline_s)
+        heard = node.hear(limit_s)
         while isinstance(heard, Said) and heard.message.get("reply") != number:
-            heard = node.hear(READ_DEADLINE_S)  # late answers of calls that were given up
+            heard = node.hear(limit_s)  # late answers of calls that were given up
         if not isinstance(heard, Said):
             if not isinstance(heard, Silent):
                 self.harm("target", f"inspect ended its node: {heard}")
