@@ -1,0 +1,223 @@
+"""AO2xx, identity: what is applied is what was approved, and the sink key is stable.
+
+What would be *sent* is compared with what was approved under its label, value by value and type
+by type (True is not 1, 1 is not 1.0): the suite's canonicalizer has no say in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...chaos.events import SinkRequested
+from ...targets.terms import Admission, Approval, Call
+from ...targets.values import encode
+from ..story import LabelStory, Story
+from .ruling import Check, Docket, Ruling
+
+
+def _stable_key(story: Story) -> Ruling:
+    docket = Docket()
+    for label in story.labels:
+        for name, seen in _keys_of_units(story, label).items():
+            docket.tried(len(seen) - 1)
+            keys = sorted({key for key, _ in seen})
+            if len(keys) > 1:
+                docket.breach(
+                    label.label,
+                    f"sink keys of {name} = {len(keys)} > 1",
+                    "one unit keeps one sink key, through retries, recovery and restarts",
+                    f"{name} was used with the keys {', '.join(key[:16] for key in keys)}",
+                    tuple(at for _, at in seen),
+                )
+    return docket.ruling()
+
+
+def _keys_of_units(story: Story, label: LabelStory) -> dict[str, list[tuple[str, int]]]:
+    """The keys that the ledger itself gave or sent for each admission, with their moments."""
+    derived = story.facts.key == "derived"
+    found: dict[str, list[tuple[str, int]]] = {}
+    for number, admitted in enumerate(label.admissions):
+        # a stored key is made anew when a freed unit is admitted again; a derived one is not
+        name = admitted.name if derived and admitted.slot else f"{admitted.name} ({number + 1})"
+        seen = found.setdefault(name, [])
+        seen += [(e.admission.key, e.at) for e in admitted.evidence if e.admission.key]
+    for effect in label.effects:
+        if effect.event.key is None:
+            continue
+        if story.header.guarded:
+            unit = label.book.of_effect(effect.event.number)
+            mine = effect.call is not None and effect.call.op == "execute"
+        else:
+            about = effect.call.invoked.admission if effect.call is not None else None
+            unit = label.book.find(about, effect.attempt) if about is not None else None
+            mine = about is not None and about.key is not None
+        if unit is None or not mine:
+            continue
+        number = label.admissions.index(unit) + 1
+        name = unit.name if derived and unit.slot else f"{unit.name} ({number})"
+        found[name].append((effect.event.key, effect.sent))
+    return found
+
+
+def _as_approved(story: Story) -> Ruling:
+    docket = Docket()
+    labels = {label.label: label for label in story.labels}
+    compares = bool({"tool", "args"} & set(story.facts.binds))
+    for application in story.sink.applications:
+        effect = application.effect
+        label = labels.get(application.label or "")
+        docket.tried(1 if label is None or compares else 0)
+        if label is None:
+            docket.breach(
+                application.label or "(none)",
+                "approvals of this effect = 0 < 1",
+                "every effect carries the mark of an approval",
+                f"the sink applied an effect under the label {application.label!r}, "
+                "which nobody approved",
+                (application.at,),
+            )
+        elif effect is not None:
+            differs = _differing_effect(story, label, effect.event)
+            if differs:
+                _accuse(docket, label, "an applied effect", differs, (effect.sent, application.at))
+    for label in story.labels:
+        for said, at in _calls_to_send(label) if story.facts.binds else ():
+            docket.tried()
+            differs = _differing_call(story, label, said)
+            if differs:
+                _accuse(docket, label, "an admitted call", differs, (at,))
+    return docket.ruling()
+
+
+def _accuse(
+    docket: Docket, label: LabelStory, what: str, differs: str, at: tuple[int, ...]
+) -> None:
+    docket.breach(
+        label.label,
+        f"{what} differs from the approved call in: {differs}",
+        "exactly the call that was displayed and confirmed",
+        f"{what} under {label.label} with another {differs}",
+        at,
+    )
+
+
+def _calls_to_send(label: LabelStory) -> Iterator[tuple[Call, int]]:
+    for admitted in label.admissions:
+        for e in admitted.evidence:
+            if e.admission.call is not None:
+                yield e.admission.call, e.at
+
+
+def _differing_effect(story: Story, label: LabelStory, sent: SinkRequested) -> str:
+    """The bound field in which the effect differs from every approval of its label, or ""."""
+    found = [
+        _first_difference(story, approval, {"tool": sent.tool, "args": sent.args})
+        for approval in label.approvals
+    ]
+    return "" if "" in found else found[0]
+
+
+def _differing_call(story: Story, label: LabelStory, said: Call) -> str:
+    fields = ("tool", "args", "principal", "resource", "tool_version")
+    values = {name: getattr(said, name) for name in fields}
+    found = [_first_difference(story, approval, values) for approval in label.approvals]
+    return "" if "" in found else found[0]
+
+
+def _first_difference(story: Story, approval: Approval, values: dict[str, object]) -> str:
+    """A field that the ledger does not claim to bind is not judged: it says so by ``binds``."""
+    for name, value in values.items():
+        if name in story.facts.binds and not _same(getattr(approval.call, name), value):
+            return name
+    return ""
+
+
+def _same(first: object, second: object) -> bool:
+    return _alike(encode(first), encode(second))
+
+
+def _alike(first: object, second: object) -> bool:
+    """Equal as tagged JSON: also the same type at every leaf, in the same place."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_alike(first[k], second[k]) for k in first)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_alike, first, second))
+    return bool(first == second)
+
+
+def _different_keys(story: Story) -> Ruling:
+    docket = Docket()
+    users: dict[str, tuple[str, str, str, int]] = {}
+    for label in story.labels:
+        for admission, at in _keyed_slots(label):
+            key, slot = admission.key or "", admission.slot or ""
+            first = users.setdefault(key, (label.label, admission.record, slot, at))
+            docket.tried()
+            if first[:3] != (label.label, admission.record, slot):
+                docket.breach(
+                    label.label,
+                    f"slots with the sink key {key[:16]} = 2 > 1",
+                    "each slot has a sink key of its own",
+                    f"slot {first[2]} of {first[0]} and slot {slot} of {label.label} share it: "
+                    "the sink would take the second effect for the first",
+                    (first[3], at),
+                )
+    return docket.ruling()
+
+
+def _keyed_slots(label: LabelStory) -> Iterator[tuple[Admission, int]]:
+    for admitted in label.admissions:
+        for e in admitted.evidence:
+            if e.admission.slot and e.admission.key:
+                yield e.admission, e.at
+    if label.single and len(label.records) == 1:
+        record = next(iter(label.records))
+        for reading in label.readings:
+            for slot in reading.slots.values():
+                if slot.key:
+                    yield Admission(record, slot.slot, slot.key), reading.at
+
+
+CHECKS = (
+    Check(
+        "AO201",
+        "the sink key of a unit changed",
+        "key",
+        "seeds/000, equation 9: k = H(nu || j || tool)",
+        "One admission appeared with two different sink keys: in replies to its attempt, in what "
+        "recovery asks to resend, in the ledger's view, or in requests at the sink.",
+        "The key contains an attempt number, a uuid or a time, or recovery makes a new one.",
+        "Compute the key from record, slot and tool alone, or store it in the transaction that "
+        "admits the unit and read it from there ever after.",
+        _stable_key,
+    ),
+    Check(
+        "AO202",
+        "what was done is not what was approved",
+        None,
+        "seeds/000, equation 1: sigma binds principal, operation, arguments and resource",
+        "An effect that the sink applied, or the call that an admission says is to be sent, "
+        "differs from the call approved under its label in a field that the ledger claims to "
+        "bind; or the effect carries no label that anybody approved. Values are compared deeply "
+        "and by type: True is not 1, and 1 is not 1.0.",
+        "Prepare compares an identifier only, or the arguments with ==, or a canonicalizer drops "
+        "what it does not understand.",
+        "Recompute sigma over the complete call at Prepare, and send the stored call rather than "
+        "the presented one.",
+        _as_approved,
+    ),
+    Check(
+        "AO203",
+        "two slots share one sink key",
+        "key",
+        "seeds/000, equation 9: different keys for different (nu, j, tool)",
+        "The ledger gave the same sink key to two slots. An idempotent sink then swallows the "
+        "second effect, while the ledger counts both as done.",
+        "The parts of the key are joined without lengths (a + 11 = a1 + 1), cut short, or the "
+        "slot is left out.",
+        "Prefix each part with its length before hashing, and keep the whole digest.",
+        _different_keys,
+    ),
+)

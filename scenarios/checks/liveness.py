@@ -1,0 +1,253 @@
+"""AO8xx, liveness: a ledger that refuses everything keeps every bound, and is of no use.
+
+Judged are honest requests (r1, r2, …) that no fault could reach. A request that is named
+otherwise is an attack of the workload, and refusing it is right.
+"""
+
+from __future__ import annotations
+
+from ...targets.contract import OPERATIONS
+from ...targets.replies import Busy, Refused
+from ..story import LabelStory, Story
+from ..story.calls import FOREVER, CallStory
+from ..story.labels import is_ordinary
+from .retries import judge_retries
+from .ruling import Check, Docket, Ruling
+
+_QUIET_PHASES = (None, "recover", "drain", "end")
+
+
+def _ordinary(story: Story, label: LabelStory) -> bool:
+    """An approval that the ledger must serve: whole budget, in a size that it claims."""
+    return label.single and all(
+        is_ordinary(a.budget) and (a.budget == 1 or story.claims("multi_budget"))
+        for a in label.approvals
+    )
+
+
+def _first_use(story: Story) -> Ruling:
+    docket = Docket()
+    for label in story.labels:
+        if not _ordinary(story, label) or label.may_expire:
+            continue
+        for call in (_first(label, "issue"), _first(label, "prepare", "execute")):
+            if call is None or not (call.honest or (call.op == "issue" and _unnamed(call))):
+                continue
+            if not _alone(story, label, call):
+                continue
+            docket.tried()
+            if call.outcome in ("refused", "replayed"):
+                docket.breach(
+                    label.label,
+                    f"first legitimate {call.op}s that were served = 0 < 1",
+                    f"the first {call.op} under an approval succeeds when nothing disturbs it",
+                    f"it was answered {_shown(call)}",
+                    (call.began, call.ended),
+                )
+    return docket.ruling()
+
+
+def _first(label: LabelStory, *ops: str) -> CallStory | None:
+    return next(iter(label.of(*ops)), None)
+
+
+def _unnamed(call: CallStory) -> bool:
+    return call.invoked.request is None
+
+
+def _alone(story: Story, label: LabelStory, call: CallStory) -> bool:
+    """Nothing else was asked for under the label before or meanwhile, and no fault struck."""
+    if call.replied is None or not story.undisturbed(-1, call.ended):
+        return False
+    for other in label.calls:
+        if other is call or other.began > call.ended:
+            continue
+        served = other.op == "issue" and other.acknowledged and other.ended < call.began
+        if not served and other.op not in ("audit", "recover"):
+            return False
+    if call.op == "issue":
+        return True
+    issued = any(c.acknowledged and c.ended < call.began for c in label.of("issue"))
+    return issued or story.facts.issues == "none"
+
+
+def _rest(story: Story) -> Ruling:
+    docket = Docket()
+    drain = story.phases.get("drain")
+    if drain is None or not story.undisturbed(drain, story.phases.get("end", FOREVER)):
+        return docket.ruling()
+    for label in story.labels:
+        b = label.bound
+        if b is None or not _ordinary(story, label) or label.may_expire:
+            continue
+        if label.asked("revoke", "delegate", "close", before=FOREVER) or label.unnamed:
+            continue
+        asked = [c for c in label.uses() if c.began > drain and c.honest]
+        refused = [c for c in asked if c.outcome in ("refused", "replayed")]
+        if not refused or any(c.outcome in ("busy", "unknown") for c in asked):
+            continue
+        docket.tried()
+        used = _used_at_most(story, label)
+        if used < b:
+            granted = sum(c.granted for c in asked)
+            docket.breach(
+                label.label,
+                f"uses granted in the drain = {granted} < b - used = {b - (used - granted)}",
+                f"exactly the unused rest of b = {b} can be used after healing",
+                f"at most {used} unit(s) are used or lost, yet a fresh request was answered "
+                f"{_shown(refused[0])}",
+                tuple(c.ended for c in asked),
+            )
+    return docket.ruling()
+
+
+def _used_at_most(story: Story, label: LabelStory) -> int:
+    """Units that are used, or lost by a rule that the target states; the unknown counts as used."""
+    held = [a for a in label.admissions if a.freed == FOREVER]
+    proven = {e.owner for a in label.admissions for e in a.evidence}
+    unknown = {c.owner for c in label.uses() if c.outcome == "unknown"} - proven
+    most = len(held) + len(unknown)
+    final = label.final
+    keeps = story.facts.retention_s is None
+    if final is not None and final.known and final.says_units and keeps:
+        most = min(most, final.admitted) if not label.unnamed else final.admitted
+    return most + _lost(story, label)
+
+
+def _lost(story: Story, label: LabelStory) -> int:
+    """Units that the declaration allows to be lost: blocked after a non-effect, or lapsed."""
+    lost = 0
+    if story.facts.after_not_applied == "blocked":
+        failed = {e.attempt or str(e.event.number) for e in label.effects if e.refused < FOREVER}
+        lost += len(failed) + sum(not c.took_nothing for c in label.of("release"))
+    if story.facts.lapse == "refuse":
+        lost += sum(a.committed == FOREVER for a in label.admissions)
+    return lost
+
+
+def _ends(story: Story) -> Ruling:
+    docket = Docket()
+    waits_s = story.facts.waits_s
+    for label in story.labels:
+        for calls in _quiet_chains(story, label):
+            docket.tried()
+            for call in calls:
+                own_s = (call.ended_ns - call.began_ns) / 1e9
+                silent = call.replied is not None and call.replied.why == "silent"
+                if silent and own_s > waits_s:
+                    _too_long(docket, label, call, own_s, waits_s, "silent")
+            _busy_to_the_end(story, label, calls, docket)
+    return docket.ruling()
+
+
+def _busy_to_the_end(
+    story: Story, label: LabelStory, calls: list[CallStory], docket: Docket
+) -> None:
+    """Asked more than once, and never anything but Busy, with nobody else there."""
+    last = calls[-1]
+    if len(calls) < 2 or any(c.outcome != "busy" for c in calls):
+        return
+    waited_s = (last.ended_ns - calls[0].began_ns) / 1e9
+    allowed_s = max(story.facts.waits_s, *(_asked_to_wait_s(c) for c in calls))
+    crowded = any(
+        other is not last and other.began < last.ended and other.ended > last.began
+        for other in story.calls.values()
+    )
+    if waited_s > allowed_s and not crowded and not _honestly_held(story, label, last):
+        _too_long(docket, label, last, waited_s, allowed_s, "Busy")
+
+
+def _quiet_chains(story: Story, label: LabelStory) -> list[list[CallStory]]:
+    """For every operation of an honest request, its calls while nothing could disturb them."""
+    chains: dict[tuple[str, str], list[CallStory]] = {}
+    for call in label.calls:
+        quiet = call.phase in _QUIET_PHASES and call.op in OPERATIONS and call.replied is not None
+        calm = quiet and story.undisturbed(call.began, call.ended)
+        if calm and (call.honest or _unnamed(call)):
+            chains.setdefault((call.op, call.owner), []).append(call)
+    return list(chains.values())
+
+
+def _asked_to_wait_s(call: CallStory) -> float:
+    value = call.value
+    wait_s = value.retry_after_s if isinstance(value, Busy) else None
+    return wait_s or 0.0
+
+
+def _honestly_held(story: Story, label: LabelStory, call: CallStory) -> bool:
+    """In flight, because a unit is unsettled that nobody claims to have settled by now: a lease
+    may still run, or there is no recovery."""
+    in_flight = isinstance(call.value, Busy) and call.value.cause == "in_flight"
+    proven = {e.owner for a in label.admissions for e in a.evidence}
+    unsettled = any(a.freed == FOREVER and a.committed == FOREVER for a in label.admissions) or any(
+        c.outcome == "unknown" and c.owner not in proven for c in label.uses()
+    )
+    settles = story.claims("recover") and story.facts.lapse == "none"
+    return in_flight and unsettled and not settles
+
+
+def _too_long(
+    docket: Docket, label: LabelStory, call: CallStory, seen_s: float, most_s: float, how: str
+) -> None:
+    docket.breach(
+        label.label,
+        f"{how} for {seen_s:.3f} s > {most_s:.3f} s",
+        "a call that nothing disturbs is answered, and Busy ends, within waits_s",
+        f"{call.op} (call {call.invoked.call}) was still {how} at its end",
+        (call.began, call.ended),
+    )
+
+
+def _shown(call: CallStory) -> str:
+    value = call.value
+    return f"refused ({value.code})" if isinstance(value, Refused) else call.outcome
+
+
+CHECKS = (
+    Check(
+        "AO801",
+        "the first legitimate use was turned away",
+        None,
+        "seeds/000: benign utility",
+        "Nothing had been asked for before, no fault struck, the approval was valid, and the "
+        "first Issue or the first use was refused or answered as done before.",
+        "The winner of an update is not recognised (row count read before the rows of RETURNING "
+        "are fetched), two equal calls get two identities, or the adapter misreads a reply.",
+        "Look at the adapter's mapping of replies first, then at what the ledger compares.",
+        _first_use,
+    ),
+    Check(
+        "AO802",
+        "less than the rest of the budget is usable",
+        None,
+        "seeds/000: exactly the unused rest of b is usable after recovery",
+        "After healing and recovery, fresh requests were refused although fewer than b units "
+        "were used or lost by a rule that the declaration states. Unknown counts as used. More "
+        "than the rest is AO102.",
+        "A unit is leaked by a crash, or a lock error is reported as a refusal.",
+        "Free at once what was never committed; report contention as Busy.",
+        _rest,
+    ),
+    Check(
+        "AO803",
+        "a benign retry was punished",
+        "attempt_identity",
+        "seeds/000: a retry after a lost reply continues the same request",
+        "An attempt was repeated after its reply had been lost, and it cost a second unit, or "
+        "its unit never came to an end.",
+        "The retry is admitted anew, or refused while nobody completes the first.",
+        "Answer a repeated attempt with its own unit, in whatever state that is.",
+        judge_retries,
+    ),
+    Check(
+        "AO804",
+        "a call never came to an end",
+        None,
+        "seeds/000: liveness once faults have ended",
+        "Without any fault, a call passed its deadline in silence, or stayed Busy through every "
+        "repetition for longer than the target says that calls wait.",
+        "A lock or claim of a dead process is never cleared.",
+        "Bind locks to the connection or to a lease, and clear claims of the dead in recovery.",
+        _ends,
+    ),
+)

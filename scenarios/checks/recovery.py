@@ -1,0 +1,284 @@
+"""AO3xx, recovery: what was admitted is brought to its end, once, and stays there."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from ..story import Admitted, LabelStory, Reading, Story
+from ..story.calls import FOREVER, CallStory
+from .ruling import Check, Docket, Ruling
+
+
+def _settled(story: Story) -> Ruling:
+    docket = Docket()
+    if not story.facts.commits or not _recovery_ran(story):
+        return docket.ruling()
+    # a ledger that asks the sink cannot settle anything where the sink cannot tell
+    if story.facts.recovery == "lookup" and (not story.idempotent or story.sink.blind):
+        return docket.ruling()
+    for label in story.labels:
+        final = label.final
+        if final is None or not label.single or any(e.refused < FOREVER for e in label.effects):
+            continue
+        left = final.count("prepared") - _uncommitted_in_drain(story, label)
+        doubtful = final.count("in_doubt") if story.facts.manual_state is None else 0
+        if final.admitted or label.admissions:
+            docket.tried()
+        if left > 0 or doubtful > 0:
+            docket.breach(
+                label.label,
+                f"unsettled units = {max(left, 0) + doubtful} > 0",
+                "after recovery every admitted unit is Committed"
+                + (
+                    f", or in the declared manual state {story.facts.manual_state!r}"
+                    if story.facts.manual_state
+                    else " (no manual state is declared)"
+                ),
+                f"the last view shows {final.count('prepared')} prepared and "
+                f"{final.count('in_doubt')} in doubt",
+                (*(a.since for a in label.admissions), final.at),
+            )
+    return docket.ruling()
+
+
+def _recovery_ran(story: Story) -> bool:
+    """Recovery was run after the last fault, or the ledger recovers by itself."""
+    if "recover" not in story.header.operations:
+        return "recover" in story.phases
+    drain = story.phases.get("drain", FOREVER)
+    over = max((d.ended for d in story.disturbances if d.began < drain), default=-1)
+    return any(c.op == "recover" and c.granted and c.began > over for c in story.calls.values())
+
+
+def _uncommitted_in_drain(story: Story, label: LabelStory) -> int:
+    """Units that were admitted after recovery, and whose own commit did not go through."""
+    drain = story.phases.get("drain", FOREVER)
+    fresh = {c.owner for c in label.uses() if c.began > drain and not c.took_nothing}
+    done = {e.owner for a in label.admissions if a.committed < FOREVER for e in a.evidence}
+    return len(fresh - done)
+
+
+def _applied(story: Story) -> Ruling:
+    docket = Docket()
+    if not story.idempotent:
+        return docket.ruling()
+    for label in story.labels:
+        effects = len(label.applications)
+        final = label.final
+        if final is not None and label.single and final.count("committed"):
+            docket.tried()
+            committed = final.count("committed")
+            if committed > effects:
+                docket.breach(
+                    label.label,
+                    f"N_committed = {committed} > N_effect = {effects}",
+                    "a committed unit has its effect at the sink",
+                    f"the last view shows {committed} committed, the sink applied {effects}",
+                    (*(a.at for a in label.applications), final.at),
+                )
+        for call in label.of("execute"):
+            if call.outcome == "replayed":
+                docket.tried()
+                if not _was_done(label, call):
+                    docket.breach(
+                        label.label,
+                        "N_effect = 0 < 1 effect that was replayed",
+                        "an answer from memory has an effect that it remembers",
+                        "the ledger answered that this was done before; the sink had applied "
+                        "nothing",
+                        (call.began, call.ended),
+                    )
+    return docket.ruling()
+
+
+def _was_done(label: LabelStory, call: CallStory) -> bool:
+    """Applied before the answer, or later by a worker to which the ledger left it."""
+    return any(
+        a.at < call.ended
+        or a.effect is None
+        or a.effect.call is None
+        or a.effect.call.op != "execute"
+        or a.effect.sent < call.ended
+        for a in label.applications
+    )
+
+
+def _no_second_unit(story: Story) -> Ruling:
+    docket = Docket()
+    for label in story.labels:
+        if story.claims("attempt_identity"):
+            for attempt, mine in _by_attempt(label).items():
+                asked = [c for c in label.uses() if c.invoked.attempt == attempt]
+                seen = [e for a in mine for e in a.evidence if attempt in (e.attempt, e.owner)]
+                docket.tried(1 if len(asked) > 1 or len(seen) > 1 else 0)
+                if len(mine) > 1:
+                    docket.breach(
+                        label.label,
+                        f"units of attempt {attempt} = {len(mine)} > 1",
+                        "the same attempt gets the same unit again, or a refusal",
+                        f"{attempt} was given " + " and ".join(a.name for a in mine),
+                        tuple(a.since for a in mine),
+                    )
+        _taken_by_recovery(label, docket)
+    return docket.ruling()
+
+
+def _by_attempt(label: LabelStory) -> dict[str, list[Admitted]]:
+    """Admissions that were never given back, by the attempt that has them."""
+    attempts = {c.invoked.attempt for c in label.uses()}
+    found: dict[str, list[Admitted]] = {}
+    for admitted in label.admissions:
+        if admitted.freed < FOREVER:
+            continue
+        for attempt in {e.admission.attempt or e.attempt for e in admitted.evidence}:
+            if attempt is not None and attempt in attempts:
+                found.setdefault(attempt, []).append(admitted)
+    return found
+
+
+def _taken_by_recovery(label: LabelStory, docket: Docket) -> None:
+    """Recovery continues a unit that was admitted; it never takes one that was still free."""
+    for admitted in label.admissions:
+        first = admitted.evidence[0]
+        if first.kind not in ("resume", "settled") or not admitted.slot or not label.single:
+            continue
+        before = [r for r in label.readings if r.at < first.asked]
+        if not before or len(label.records) > 1:
+            continue
+        docket.tried()
+        slot = before[-1].slots.get(admitted.slot)
+        asked_since = any(
+            _may_run_after(c, before[-1]) and c.began < first.at and not c.took_nothing
+            for c in label.uses()
+        )
+        if slot is not None and slot.state == "issued" and not asked_since:
+            docket.breach(
+                label.label,
+                "units taken by recovery = 1 > 0",
+                "recovery continues units that are prepared, under their own slot and key",
+                f"{admitted.name} was free ({before[-1].moment}) and nobody had asked for it "
+                "when recovery resumed it",
+                (before[-1].at, first.at),
+            )
+
+
+def _may_run_after(call: CallStory, reading: Reading) -> bool:
+    """A call that went silent may take effect at any time."""
+    silent = call.replied is None or call.replied.why == "silent"
+    return silent or call.ended > reading.began
+
+
+_BACKWARDS = {"committed": ("issued", "prepared", "revoked"), "revoked": ("issued", "prepared")}
+
+
+def _terminal(story: Story) -> Ruling:
+    docket = Docket()
+    for label in story.labels:
+        if label.single and len(label.records) <= 1:
+            known = [r for r in label.readings if r.known and r.says_units]
+            for before, after in pairwise(known):
+                if before.at < after.began and story.keeps_until(before.began, after.at):
+                    _went_back(story, label, before, after, docket)
+        _given_again(label, docket)
+    return docket.ruling()
+
+
+def _went_back(
+    story: Story, label: LabelStory, before: Reading, after: Reading, docket: Docket
+) -> None:
+    docket.tried(1 if before.count("committed", "revoked") else 0)
+    refunds = story.facts.child_refund != "never"
+    for name, slot in before.slots.items():
+        now = after.slots.get(name)
+        wrong = _BACKWARDS.get(slot.state, ())
+        if now is None or now.state not in wrong or (refunds and slot.state == "revoked"):
+            continue
+        docket.breach(
+            label.label,
+            f"slot {name}: {slot.state} -> {now.state}",
+            f"a unit that is {slot.state} stays so for ever",
+            f"{before.moment}: {slot.word}; {after.moment}: {now.word}",
+            (before.at, after.at),
+        )
+    was, now_count = before.count("committed"), after.count("committed")
+    forgets = story.facts.retention_s is not None
+    if before.view.slots is None and after.view.slots is None and was > now_count and not forgets:
+        docket.breach(
+            label.label,
+            f"committed units: {was} -> {now_count}",
+            "a unit that is committed stays so for ever",
+            f"{before.moment}: {was} committed; {after.moment}: {now_count}",
+            (before.at, after.at),
+        )
+
+
+def _given_again(label: LabelStory, docket: Docket) -> None:
+    """A unit whose commit was acknowledged is never granted to another attempt."""
+    for admitted in label.admissions:
+        if admitted.committed == FOREVER or not admitted.slot:
+            continue
+        docket.tried()
+        owners = {e.owner for e in admitted.grants() if e.at < admitted.committed}
+        for e in admitted.grants():
+            if e.asked > admitted.committed and e.owner not in owners:
+                docket.breach(
+                    label.label,
+                    f"{admitted.name}: committed -> prepared",
+                    "a unit that is committed stays so for ever",
+                    f"its commit was acknowledged, then it was given to {e.owner}",
+                    (admitted.committed, e.at),
+                )
+
+
+CHECKS = (
+    Check(
+        "AO301",
+        "a unit is left unsettled after recovery",
+        "recover",
+        "seeds/000: Recover brings every Prepared slot to Committed",
+        "All faults were over, recovery had been run to its end, and the ledger's own view still "
+        "shows an admitted unit Prepared, or in doubt without a declared manual state.",
+        "Recovery skips units of another executor, expired or revoked ones, or one whose "
+        "recoverer died; or its predicate never matches.",
+        "Let recovery find every Prepared unit, of whoever and however old, and commit it after "
+        "the sink has answered for its key.",
+        _settled,
+    ),
+    Check(
+        "AO302",
+        "committed without an effect",
+        None,
+        "seeds/000: Committed implies applied",
+        "The final view shows more committed units than effects applied under the label, or a "
+        "ledger that runs effects itself answered from memory although none was ever applied.",
+        "Commit or recovery does not ask for a receipt, or takes silence for success.",
+        "Commit only with a genuine receipt for the unit's own key; ask the sink again where the "
+        "receipt was lost.",
+        _applied,
+    ),
+    Check(
+        "AO303",
+        "a second unit for the same attempt",
+        None,
+        "seeds/000: recovery resumes the same (nu, j, k); no new slot for an old request",
+        "A repeated attempt was given another unit (where the ledger says that it knows "
+        "attempts), or recovery took a unit that had been free.",
+        "Prepare does not store the attempt, or recovery calls Prepare again.",
+        "Look for the attempt's own unit first, in the same transaction; let recovery resume "
+        "the stored record, slot and key.",
+        _no_second_unit,
+    ),
+    Check(
+        "AO304",
+        "a terminal state was left again",
+        None,
+        "seeds/000: Committed and Revoked are terminal; no resurrection",
+        "A unit that was seen committed or revoked was later seen in an earlier state, or was "
+        "given to another attempt.",
+        "A repeated Issue resets the record (INSERT OR REPLACE), Revoke writes without looking "
+        "at the state, or an old copy was restored.",
+        "Guard every transition by the state that it starts from; never delete or rewrite "
+        "terminal rows while their approval can be presented.",
+        _terminal,
+    ),
+)

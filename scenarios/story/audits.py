@@ -1,0 +1,72 @@
+"""Copies of the audit head and count, and the operations that must have made the chain longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ...chaos.events import AuditRead
+from ...targets.replies import Revoked
+from ...targets.terms import AuditView
+from ..history import History
+from .calls import CallStory
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStory:
+    """One copy. ``began``: when the call that read it began, ``at``: when it was copied out."""
+
+    moment: str
+    view: AuditView
+    began: int
+    at: int
+
+
+def audit_stories(history: History, calls: Mapping[int, CallStory]) -> tuple[AuditStory, ...]:
+    """All copies, in order. One of a chain that the schedule itself altered (``moment`` starting
+    with "tampered") is left out: there, the ledger is right to say that it does not verify."""
+    asked = [call for call in calls.values() if call.op == "audit"]
+    found = []
+    for line in history.lines:
+        event, seq = line.event, line.stamp.seq
+        if isinstance(event, AuditRead) and not event.moment.startswith("tampered"):
+            mine = [c.began for c in asked if c.invoked.node == event.node and c.began < seq]
+            found.append(AuditStory(event.moment, event.view, mine[-1] if mine else seq, seq))
+    return tuple(found)
+
+
+def surely_changed(calls: Mapping[int, CallStory], stored: bool) -> Iterator[CallStory]:
+    """Granted calls that changed the ledger and cannot be a repetition of an earlier one.
+
+    ``stored``: Issue writes. A call counts only if nothing like it was ever asked before.
+    """
+    seen: set[tuple[str | None, ...]] = set()
+    recovered = False
+    for call in calls.values():
+        invoked = call.invoked
+        about = invoked.admission
+        unit = None if about is None else f"{about.record}/{about.slot}/{about.key}/{call.attempt}"
+        what: tuple[str | None, ...] = (call.op, invoked.label, unit or call.owner)
+        if call.op in ("issue", "revoke"):
+            what = (call.op, invoked.label)
+        first = what not in seen
+        seen.add(what)
+        recovered = recovered or call.op == "recover"
+        if not (first and call.acknowledged):
+            continue
+        changed = {
+            "issue": stored,
+            "prepare": True,
+            "execute": call.replied is not None and call.replied.effects > 0,
+            "commit": not recovered,
+            "release": True,
+            "revoke": _stopped_some(call.value),
+        }
+        if changed.get(call.op, False):
+            yield call
+
+
+def _stopped_some(value: object) -> bool:
+    if not isinstance(value, Revoked) or value.stopped is None:
+        return False
+    return value.stopped > 0 if isinstance(value.stopped, int) else len(value.stopped) > 0

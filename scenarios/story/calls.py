@@ -1,0 +1,112 @@
+"""Calls: each invocation with its reply, in the phase in which it was made."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ...chaos.events import Invoked, Outcome, Phase, Replied
+from ...targets.terms import Admission
+from ..history import History
+
+ADMITTING: Final = ("prepare", "execute")
+"""The operations that may take a unit of the budget."""
+
+NOTHING_NEW: Final[tuple[Outcome, ...]] = ("refused", "busy", "replayed")
+"""Outcomes that are definite: this call took nothing."""
+
+FOREVER: Final = 2**62
+"""Later than every event: the time of what never came."""
+
+_HONEST: Final = re.compile(r"r[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class CallStory:
+    """One call. ``ended`` is FOREVER while it is open; an open call's outcome is "unknown"."""
+
+    invoked: Invoked
+    began: int
+    began_ns: int
+    phase: str | None
+    replied: Replied | None = None
+    ended: int = FOREVER
+    ended_ns: int = FOREVER
+
+    @property
+    def op(self) -> str:
+        return self.invoked.op
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.replied.outcome if self.replied is not None else "unknown"
+
+    @property
+    def took_nothing(self) -> bool:
+        """Definite: this call itself changed nothing."""
+        return self.outcome in NOTHING_NEW
+
+    @property
+    def granted(self) -> bool:
+        return self.outcome == "granted"
+
+    @property
+    def acknowledged(self) -> bool:
+        """The ledger said yes, and its client heard it."""
+        return self.replied is not None and self.granted and self.replied.why == "reply"
+
+    @property
+    def value(self) -> object:
+        return self.replied.value if self.replied is not None else None
+
+    @property
+    def said(self) -> object:
+        """What the ledger itself said, also when the harness dropped the reply on its way: a
+        dropped grant is no knowledge of the client, yet it proves what the ledger did."""
+        if self.replied is None or not (self.granted or self.replied.why == "dropped"):
+            return None
+        return self.replied.value
+
+    @property
+    def attempt(self) -> str | None:
+        """The attempt of the call, else that of the admission that it is about."""
+        about: Admission | None = self.invoked.admission
+        return self.invoked.attempt or (about.attempt if about is not None else None)
+
+    @property
+    def owner(self) -> str:
+        """Whoever takes at most one unit by this call: its attempt, else its request, else it."""
+        invoked = self.invoked
+        return invoked.attempt or invoked.request or f"call {invoked.call}"
+
+    @property
+    def honest(self) -> bool:
+        """A legitimate use: the workload names those r1, r2, … and its attacks otherwise."""
+        request = self.invoked.request
+        return request is not None and _HONEST.fullmatch(request) is not None
+
+
+def pair_calls(history: History) -> dict[int, CallStory]:
+    """Every call of the history by its number, in the order of invocation."""
+    replies = {
+        line.event.call: (line.stamp, line.event)
+        for line in history.lines
+        if isinstance(line.event, Replied)
+    }
+    calls: dict[int, CallStory] = {}
+    phase: str | None = None
+    for line in history.lines:
+        event, stamp = line.event, line.stamp
+        if isinstance(event, Phase):
+            phase = event.name
+        elif isinstance(event, Invoked):
+            reply = replies.get(event.call)
+            if reply is None:
+                calls[event.call] = CallStory(event, stamp.seq, stamp.t_ns, phase)
+            else:
+                ended, replied = reply
+                calls[event.call] = CallStory(
+                    event, stamp.seq, stamp.t_ns, phase, replied, ended.seq, ended.t_ns
+                )
+    return calls

@@ -1,0 +1,80 @@
+"""When a fault could reach a call: while a node stands stopped, a packet is held, a node dies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...chaos.events import (
+    Event,
+    Harm,
+    Invoked,
+    Killed,
+    Released,
+    Replied,
+    SinkReplied,
+    Stopped,
+)
+from ..history import History
+from .calls import ADMITTING, FOREVER
+from .sinklog import EffectStory
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """From ``began`` to ``ended``, both sequence numbers."""
+
+    began: int
+    ended: int
+
+
+def find_disturbances(history: History, effects: Sequence[EffectStory]) -> tuple[Disturbance, ...]:
+    """All of them. An armed point that was not reached disturbs nothing, nor does the end of a
+    node that had nothing to do and owed nothing: the harness tidies up."""
+    found: list[Disturbance] = []
+    standing: dict[str, int] = {}
+    busy = _Nodes()
+    for line in history.lines:
+        event, seq = line.event, line.stamp.seq
+        if isinstance(event, Stopped):
+            standing.setdefault(event.node, seq)
+        elif isinstance(event, Released):
+            found.append(Disturbance(standing.pop(event.node, seq), seq))
+        elif isinstance(event, Killed):
+            began = standing.pop(event.node, seq)
+            if began != seq or busy.owes(event.node):
+                found.append(Disturbance(began, seq))
+        elif isinstance(event, Harm) or (
+            isinstance(event, SinkReplied) and event.how in ("dropped", "cannot_tell")
+        ):
+            found.append(Disturbance(seq, seq))
+        else:
+            busy.see(event)
+    found += [Disturbance(began, FOREVER) for began in standing.values()]
+    found += [Disturbance(e.sent, e.received) for e in effects if e.event.held]
+    return tuple(found)
+
+
+class _Nodes:
+    """What each node still has to do: calls without a reply, admissions without a commit."""
+
+    def __init__(self) -> None:
+        self._calls: dict[int, Invoked] = {}
+        self._open: Counter[str] = Counter()
+        self._uses: Counter[str] = Counter()
+
+    def see(self, event: Event) -> None:
+        if isinstance(event, Invoked):
+            self._calls[event.call] = event
+            self._open[event.node] += 1
+        elif isinstance(event, Replied) and event.call in self._calls:
+            call = self._calls[event.call]
+            self._open[call.node] -= 1
+            if call.op in ADMITTING and event.outcome in ("granted", "unknown"):
+                self._uses[call.node] += 1 if call.op == "prepare" else 0
+            elif call.op == "commit" and event.outcome in ("granted", "replayed"):
+                self._uses[call.node] -= 1
+
+    def owes(self, node: str) -> bool:
+        return self._open[node] > 0 or self._uses[node] > 0

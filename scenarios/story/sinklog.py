@@ -1,0 +1,91 @@
+"""The sink's log: each effect request, when it was on its way, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...chaos.events import SinkApplied, SinkReplied, SinkRequested
+from ..history import History
+from .calls import FOREVER, CallStory
+
+
+@dataclass(slots=True)
+class EffectStory:
+    """One request for an effect (no lookup), under its number at the sink.
+
+    ``sent``: first seen, held or not. ``received``: the sink had it. ``refused``: it definitely
+    did not and will not take effect. Times are sequence numbers, FOREVER for what never came.
+    """
+
+    event: SinkRequested
+    sent: int
+    sent_ns: int
+    call: CallStory | None
+    received: int = FOREVER
+    applied: list[int] = field(default_factory=list)
+    refused: int = FOREVER
+
+    @property
+    def attempt(self) -> str | None:
+        return self.call.attempt if self.call is not None else None
+
+    @property
+    def request(self) -> str | None:
+        """The request of the user that it serves, by the mark in the arguments or by its call."""
+        if self.event.request is not None:
+            return self.event.request
+        return self.call.invoked.request if self.call is not None else None
+
+    def held_at(self, seq: int) -> bool:
+        """On its way at that moment: sent, not yet with the sink."""
+        return self.event.held and self.sent < seq < self.received
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """One application of an effect: what N_effect counts."""
+
+    event: SinkApplied
+    at: int
+    effect: EffectStory | None
+
+    @property
+    def label(self) -> str | None:
+        return self.event.label
+
+
+@dataclass(frozen=True, slots=True)
+class SinkLog:
+    """All that the sink saw. ``blind``: labels of effects about which it once could not tell."""
+
+    effects: tuple[EffectStory, ...]
+    applications: tuple[Application, ...]
+    blind: bool
+
+
+def read_sink(history: History, calls: Mapping[int, CallStory]) -> SinkLog:
+    """Pair the events of the sink, by the request's number."""
+    effects: dict[int, EffectStory] = {}
+    applications: list[Application] = []
+    blind = False
+    for line in history.lines:
+        event, stamp = line.event, line.stamp
+        if isinstance(event, SinkRequested) and not event.lookup:
+            effect = effects.get(event.number)
+            if effect is None:
+                call = calls.get(event.call) if event.call is not None else None
+                effect = effects[event.number] = EffectStory(event, stamp.seq, stamp.t_ns, call)
+            if not event.held:
+                effect.received = min(effect.received, stamp.seq)
+        elif isinstance(event, SinkApplied):
+            effect = effects.get(event.request)
+            if effect is not None:
+                effect.applied.append(stamp.seq)
+            applications.append(Application(event, stamp.seq, effect))
+        elif isinstance(event, SinkReplied):
+            effect = effects.get(event.request)
+            if event.how == "refused" and effect is not None:
+                effect.refused = min(effect.refused, stamp.seq)
+            blind = blind or event.how == "cannot_tell"
+    return SinkLog(tuple(effects.values()), tuple(applications), blind)
