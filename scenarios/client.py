@@ -30,8 +30,9 @@ from ..targets.terms import (
     Trust,
     Validity,
 )
+from .calls import Answer, Arm, Pending, Subject
 from .desk import Transit
-from .stage import Answer, Arm, Pending, Stage, Subject
+from .stage import Stage
 
 BUSY_TRIES: Final = 200
 """Bound on the repeats of one call that answers Busy."""
@@ -329,7 +330,7 @@ def approve(
     executor: str = "executor-1",
     expires_s: float | None = None,
 ) -> Client:
-    """One decision of a user: a call with a label planted in its arguments, confirmed for b uses."""
+    """One decision of a user: a call, a label planted in its arguments, confirmed for b uses."""
     label = make_label(rng)
     now_s = time.time()
     call = Call(

@@ -17,13 +17,14 @@ from ..chaos.handle import NodeHandle
 from ..chaos.parent import WarmParent
 from ..chaos.recorder import Recorder
 from ..idempotent_sink.sink import Sink
+from .calls import Setting
 from .families import FAMILIES, Family
 from .history import Header, History, SinkKind
 from .plan import Plan, PlanProblem
 from .preflight import TRUST, Fitting
 from .results import ScheduleResult
 from .scene import Scene
-from .stage import Setting, Stage
+from .stage import Stage
 from .verdict import judged
 
 LOG_LIMIT_BYTES: Final = 1 << 20

@@ -21,10 +21,11 @@ from ..chaos.runfolder import Template
 from ..idempotent_sink.sink import Sink
 from ..targets.terms import Deployment, Trust
 from ..targets.values import ValueProblem, decode
+from .calls import Setting
 from .client import Client, approve
 from .placement import Step, Survey
 from .scene import units
-from .stage import Setting, Stage
+from .stage import Stage
 
 DEPLOY_DEADLINE_S: Final = 60.0
 

@@ -8,8 +8,6 @@ into lines of the history here, and never into an exception.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ..chaos.channel import Message
@@ -18,23 +16,23 @@ from ..chaos.events import (
     Harm,
     Invoked,
     Killed,
-    Outcome,
     Point,
     Read,
     Released,
     Replied,
     Stopped,
-    Why,
 )
 from ..chaos.handle import Garbage, Gone, NodeHandle, Said, Silent, as_int
 from ..chaos.parent import WarmParent
 from ..chaos.recorder import Recorder
 from ..idempotent_sink.protocol import SinkLike
 from ..targets.replies import Busy, Refused, Replayed, Unknown
-from ..targets.terms import Admission, Approval, Identity, Json, Trust, View
+from ..targets.terms import Approval, Identity, View
 from ..targets.values import ValueProblem, decode, encode
-from .desk import Desk, Letter, Transit
-from .replies import malformed, malformed_view
+from .calls import Answer, Arm, Pending, Setting, Subject, Tally
+from .desk import Desk, Transit
+from .reading import read
+from .replies import malformed
 
 READ_DEADLINE_S = 5.0
 """A reading that blocks longer was not made; it is never a violation. Never above the setting's
@@ -43,77 +41,6 @@ own deadline."""
 
 TURN_S = 0.01
 """How long one of several open calls is listened to before the next one's turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What every node of a schedule shares."""
-
-    workspace: Path
-    store: Json
-    trust: Trust
-    deadline_s: float
-    lease_s: float = 1.0
-    patience_s: float = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What a call is about, for the history."""
-
-    label: str | None = None
-    request: str | None = None
-    attempt: str | None = None
-    admission: Admission | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """A stop for the next call. ``name``: the failure point or race it stands for."""
-
-    name: str
-    point: Point
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the client knows after a call."""
-
-    outcome: Outcome
-    value: Any = None
-    why: Why = "reply"
-
-    @property
-    def granted(self) -> bool:
-        """The ledger granted it."""
-        return self.outcome == "granted"
-
-
-@dataclass(slots=True, eq=False)
-class Pending:
-    """A call that has not been answered yet."""
-
-    call: int
-    op: str
-    node: NodeHandle
-    subject: Subject
-    arm: Arm | None = None
-    transit: tuple[str, Transit] | None = None
-    ask: int | None = None
-    letter: Letter | None = None
-    faulted: bool = False
-    answer: Answer | None = None
-    reached: bool = False
-
-
-@dataclass(slots=True)
-class Tally:
-    """What the schedule did, for the live table."""
-
-    kills: int = 0
-    drops: int = 0
-    pauses: int = 0
-    fired: list[tuple[str, str]] = field(default_factory=list)
 
 
 class Stage:
@@ -434,50 +361,18 @@ class Stage:
         whose: Any = fault
         self.recorder.record("harness", Harm(whose, what, detail))
 
-    # readings --------------------------------------------------------------------------------
-
     def inspect(self, node: NodeHandle, approval: Approval, label: str, moment: str) -> View | None:
         """Have a node read what the ledger durably holds, by a connection of its own."""
         began_ns = self.recorder.now_ns
         self._calls += 1
-        number = self._calls
-        node.say(
-            {
-                "do": "inspect",
-                "id": number,
-                "workspace": str(self.setting.workspace),
-                "store": self.setting.store,
-                "approval": encode(approval),
-            }
-        )
-        view, problem = self._reading(node, number)
+        reading = read(node, self._calls, self.setting, approval)
+        if reading.harm:
+            self.harm("target", reading.harm, reading.detail)
         self.recorder.record(
-            f"node {node.name}", Read(moment, node.name, label, began_ns, view, problem)
+            f"node {node.name}",
+            Read(moment, node.name, label, began_ns, reading.view, reading.problem),
         )
-        return view
-
-    def _reading(self, node: NodeHandle, number: int) -> tuple[View | None, str]:
-        limit_s = min(READ_DEADLINE_S, self.setting.deadline_s)
-        heard = node.hear(limit_s)
-        while isinstance(heard, Said) and heard.message.get("reply") != number:
-            heard = node.hear(limit_s)  # late answers of calls that were given up
-        if not isinstance(heard, Said):
-            if not isinstance(heard, Silent):
-                self.harm("target", f"inspect ended its node: {heard}")
-            return None, f"not made: {heard}"
-        message = heard.message
-        if "unclassified" in message:
-            self.harm("target", f"inspect raised {message['unclassified']}", message["raised"])
-            return None, str(message["unclassified"])[:300]
-        view: Any
-        try:
-            view = decode(message.get("value"))
-        except (ValueProblem, RecursionError) as bad:
-            view = bad
-        if wrong := malformed_view(view):
-            self.harm("target", wrong)
-            return None, wrong
-        return view, ""
+        return reading.view
 
 
 def _in_transit(op: str, transit: Transit) -> Point:

@@ -66,3 +66,9 @@ BUILTIN: Final[dict[str, Entry]] = {
         "a retried prepare takes the next slot",
     ),
 }
+
+
+def is_reference(target: str) -> bool:
+    """Whether a target string names one of the suite's own reference ledgers."""
+    entry = BUILTIN.get(target.removeprefix("builtin:"))
+    return entry is not None and entry.kind == "reference"

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...chaos.handle import NodeHandle
+from ..calls import Arm, Pending
 from ..client import Client, Use
 from ..history import SinkKind
 from ..placement import Place, places
 from ..plan import Plan, PlanProblem
 from ..scene import Scene
-from ..stage import Arm, Pending
 from . import Subjects
 
 VARIANTS: Final = ("kill", "drop")

@@ -14,12 +14,12 @@ from typing import Final
 
 from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
+from ..calls import Arm, Pending
 from ..client import Client, Use
 from ..history import SinkKind
 from ..placement import Survey, held_points
 from ..plan import Plan, PlanProblem
 from ..scene import Scene
-from ..stage import Arm, Pending
 from . import Subjects
 
 HOLD_S: Final = 0.25

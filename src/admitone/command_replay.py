@@ -1,4 +1,4 @@
-"""``admitone replay ID``: one schedule again, from its id alone, with the lanes of what it shows."""
+"""``admitone replay ID``: one schedule again, from its id alone, with the lanes it shows."""
 
 from __future__ import annotations
 

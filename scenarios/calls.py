@@ -1,0 +1,83 @@
+"""The values that a stage speaks in: settings, subjects, stops, calls and their answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..chaos.events import Outcome, Point, Why
+from ..chaos.handle import NodeHandle
+from ..targets.terms import Admission, Json, Trust
+from .desk import Letter, Transit
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What every node of a schedule shares."""
+
+    workspace: Path
+    store: Json
+    trust: Trust
+    deadline_s: float
+    lease_s: float = 1.0
+    patience_s: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a call is about, for the history."""
+
+    label: str | None = None
+    request: str | None = None
+    attempt: str | None = None
+    admission: Admission | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A stop for the next call. ``name``: the failure point or race it stands for."""
+
+    name: str
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the client knows after a call."""
+
+    outcome: Outcome
+    value: Any = None
+    why: Why = "reply"
+
+    @property
+    def granted(self) -> bool:
+        """The ledger granted it."""
+        return self.outcome == "granted"
+
+
+@dataclass(slots=True, eq=False)
+class Pending:
+    """A call that has not been answered yet."""
+
+    call: int
+    op: str
+    node: NodeHandle
+    subject: Subject
+    arm: Arm | None = None
+    transit: tuple[str, Transit] | None = None
+    ask: int | None = None
+    letter: Letter | None = None
+    faulted: bool = False
+    answer: Answer | None = None
+    reached: bool = False
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the schedule did, for the live table."""
+
+    kills: int = 0
+    drops: int = 0
+    pauses: int = 0
+    fired: list[tuple[str, str]] = field(default_factory=list)
