@@ -120,7 +120,7 @@ def _made(module_name: str, attribute: str, where: str) -> Target:
     lacking = [name for name in REQUIRED if not callable(getattr(made, name, None))]
     if lacking:
         raise TargetProblem(
-            f"a {_type_name(made)} is no target: it has no {', no '.join(lacking)}",
+            f"{_type_name(made)} is no target: it has no {', no '.join(lacking)}",
             where,
             "a target has three methods: deploy(workspace), open(store, env), "
             "inspect(store, approval)",
@@ -153,7 +153,7 @@ def _attribute(module: object, path: str, where: str) -> object:
     found = module
     for part in path.split("."):
         if not hasattr(found, part):
-            public = [name for name in vars(module) if not name.startswith("_")]
+            public = [name for name in dir(found) if not name.startswith("_")]
             close = get_close_matches(part, public, n=3, cutoff=0.5)
             raise TargetProblem(
                 f"the module has no {path!r}",

@@ -9,6 +9,8 @@ coupons, invitations and one-time codes come to work twice.
 
 from __future__ import annotations
 
+from sqlalchemy import null
+
 from ..caplease.ledger import CapLease
 from ..caplease.prepare import TAKE, Free, Request
 from ..caplease.target import CapLeaseSqlite
@@ -19,7 +21,7 @@ from ..terms import Admission, TargetName
 class SelectThenUpdate(CapLease):
     """Check, then act."""
 
-    take = TAKE
+    take = TAKE.values(receipt=null())
 
     def _admit(self, request: Request) -> Admission | Replayed:
         with self.store.reading():

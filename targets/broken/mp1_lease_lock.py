@@ -20,7 +20,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final, cast
 
-from sqlalchemy import bindparam, text
+from sqlalchemy import bindparam, null, text
 
 from ..caplease.denials import lost_race
 from ..caplease.ledger import CapLease
@@ -44,7 +44,7 @@ _RELEASE: Final = text("DELETE FROM guard WHERE nu = :nu AND owner = :owner")
 class LeaseLocked(CapLease):
     """Check, then act, with a lock that one may lose without noticing."""
 
-    take = TAKE.where(slot.c.holder == bindparam("giver"))
+    take = TAKE.where(slot.c.holder == bindparam("giver")).values(receipt=null())
 
     def _admit(self, request: Request) -> Admission | Replayed:
         with self._guard(request.nu):

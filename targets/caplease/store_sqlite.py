@@ -7,9 +7,11 @@ connection; each client opens one of its own, after the fork.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -17,6 +19,7 @@ from typing import Final
 from sqlalchemy import Engine, Executable, NullPool, Table, create_engine
 from sqlalchemy.dialects.sqlite import insert
 
+from .chain import HEAD
 from .schema import metadata
 from .store import Store
 
@@ -45,7 +48,25 @@ def engine() -> Engine:
 def connect(path: Path, wait_s: float = WAIT_S) -> SqliteStore:
     """Open one client of the database at ``path``."""
     _opening.path, _opening.wait_s = path, min(wait_s, WAIT_S)
-    return SqliteStore(engine().connect())
+    store = SqliteStore(engine().connect())
+    with store.reading():
+        store.one(HEAD)
+    _sync_log(path)
+    return store
+
+
+def _sync_log(path: Path) -> None:
+    """Make durable what a writer left that was killed between its write and its sync.
+
+    Such frames are found when the log is first read after it, and count from then on. An answer
+    that rests on them (the same admission again, say) must not be lost in a power cut.
+    """
+    with suppress(FileNotFoundError):
+        log = os.open(f"{path}-wal", os.O_RDONLY)
+        try:
+            os.fsync(log)
+        finally:
+            os.close(log)
 
 
 def create(path: Path) -> None:
