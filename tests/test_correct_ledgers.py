@@ -294,6 +294,26 @@ def test_inspect_needs_no_lock_and_changes_nothing(any_bench: Bench) -> None:
     assert [p.read_bytes() for p in stored] == before
 
 
+DIE_IN_COMMIT = """
+import os, signal, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.executescript("PRAGMA cache_size=1; BEGIN IMMEDIATE; UPDATE approval SET used = budget")
+db.executemany("INSERT INTO use (event, attempt) VALUES (?, 'x')", [(str(n),) for n in range(9999)])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+"""Dies with half a transaction in the file: what SQLite calls a hot journal."""
+
+
+def test_inspect_reads_past_a_hot_journal(scratch: Path) -> None:
+    made = Bench(CounterTarget(), scratch)
+    client = made.client()
+    client.issue(2)
+    database = scratch / made.store
+    subprocess.run([sys.executable, "-c", DIE_IN_COMMIT, str(database)], check=False)
+    assert database.with_name(f"{made.store}-journal").stat().st_size > 0
+    assert client.states() == {"issued": 2}
+
+
 def test_each_claim_quotes_the_documentation(any_bench: Bench) -> None:
     doc = sys.modules[type(any_bench.target).__module__].__doc__ or ""
     text = " ".join(doc.split())

@@ -76,7 +76,10 @@ class Gate:
             path, wait_s, isolation_level="IMMEDIATE", check_same_thread=False
         )
         self._db.execute("PRAGMA synchronous = FULL")
-        self.close = self._db.close
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._db.close()
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
