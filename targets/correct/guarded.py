@@ -57,6 +57,8 @@ count(*) FILTER (WHERE state = 'done')
 FROM grants LEFT JOIN runs ON grant_id = id WHERE decision = ? GROUP BY id
 """
 WAIT_S: Final = 5.0
+BINDS: Final = ("principal", "tool", "tool_version", "args", "resource", "executor",
+                "budget", "confirmation")  # fmt: skip
 
 Send = Callable[[str, Mapping[str, object], str], c.Receipt]
 """How the library reaches the world outside: tool, arguments, key."""
@@ -237,7 +239,7 @@ class GuardedTarget:
         c.Facts(
             key="stored",
             attempt_identity=True,
-            binds=("principal", "tool", "tool_version", "args", "resource", "executor", "budget"),
+            binds=BINDS,
             after_not_applied="free",
             recovery="resend",
             expiry="inclusive",
