@@ -30,12 +30,8 @@ _ANY: Final[Schema] = {"$ref": "#/$defs/value"}
 
 
 def _array(items: list[Schema]) -> Schema:
-    return {
-        "type": "array",
-        "prefixItems": items,
-        "minItems": len(items),
-        "maxItems": len(items),
-    }
+    exactly: Schema = {"type": "array", "minItems": len(items), "maxItems": len(items)}
+    return exactly | {"prefixItems": items} if items else exactly
 
 
 _OWN: Final[dict[Any, Schema]] = {  # the protocol's own numbers and places carry no tags
