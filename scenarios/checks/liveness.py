@@ -68,7 +68,7 @@ def _alone(story: Story, label: LabelStory, call: CallStory) -> bool:
     if call.op == "issue":
         return True
     issued = any(c.acknowledged and c.ended < call.began for c in label.of("issue"))
-    return issued or story.facts.issues == "none"
+    return issued or "issue" not in story.header.operations
 
 
 def _rest(story: Story) -> Ruling:

@@ -77,7 +77,8 @@ def _applied(story: Story) -> Ruling:
                     (*(a.at for a in label.applications), final.at),
                 )
         for call in label.of("execute"):
-            if call.outcome == "replayed":
+            entered = any(e.call is call for e in label.effects)
+            if call.outcome == "replayed" and not entered:
                 docket.tried()
                 if not _was_done(label, call):
                     docket.breach(

@@ -18,7 +18,7 @@ from .admissions import Admitted, Book, Evidence, Kind
 from .calls import FOREVER, CallStory
 from .labels import LabelStory
 from .readings import Reading, is_admitted
-from .sinklog import SinkLog
+from .sinklog import EffectStory, SinkLog
 
 
 def fill_books(
@@ -33,7 +33,6 @@ def fill_books(
     begun = {c.began: c for c in calls.values()}
     ended = {c.ended: c for c in calls.values() if c.replied is not None}
     readings = {r.at: (label, r) for label in labels.values() for r in label.readings}
-    effects = {e.event.number: e.call for e in sink.effects}
     for line in history.lines:
         seq, event = line.stamp.seq, line.event
         if seq in begun:
@@ -43,9 +42,9 @@ def fill_books(
         elif seq in readings:
             filler.reading(*readings[seq])
         elif isinstance(event, SinkRequested) and not event.lookup and history.header.guarded:
-            filler.entry(event, effects.get(event.number), seq)
+            filler.entry(sink.by_number[event.number], seq)
         elif isinstance(event, SinkReplied) and event.how == "refused":
-            filler.sink_refused(event.request, seq)
+            filler.sink_refused(sink.by_number.get(event.request), seq)
 
 
 class _Filler:
@@ -57,7 +56,7 @@ class _Filler:
         self._by_record = {r: label for label, s in labels.items() for r in s.records}
         # slots that only readings name cannot be matched with grants that name none
         self._slotted = {label: _names_slots(s) for label, s in labels.items()}
-        self._by_number: dict[int, Admitted] = {}
+        self._by_effect: dict[EffectStory, Admitted] = {}
 
     def call_began(self, call: CallStory) -> None:
         """A release that is not refused may free its unit from the moment it was asked for, but
@@ -148,9 +147,10 @@ class _Filler:
                 Evidence("reading", reading.at, reading.began, admission, attempt, attempt)
             )
 
-    def entry(self, event: SinkRequested, call: CallStory | None, seq: int) -> None:
+    def entry(self, effect: EffectStory, seq: int) -> None:
         """A guarded ledger entered ``env.effect``: it admitted this attempt, if not before."""
-        if event.label not in self.books or event.number in self._by_number:
+        event, call = effect.event, effect.call
+        if event.label not in self.books or effect in self._by_effect:
             return  # a held request that is delivered is no second entry
         book = self.books[event.label]
         key = event.key if self._keys else None
@@ -170,7 +170,7 @@ class _Filler:
                 found = book.add(Evidence("entry", seq, seq, Admission(record, attempt="work")))
         if found is not None:
             found.pending.add(event.number)
-            self._by_number[event.number] = book.by_effect[event.number] = found
+            self._by_effect[effect] = book.by_effect[event.number] = found
 
     @staticmethod
     def _continued(book: Book, key: str | None) -> Admitted | None:
@@ -180,11 +180,11 @@ class _Filler:
                 return admission
         return book.admissions[-1] if book.admissions else None
 
-    def sink_refused(self, number: int, seq: int) -> None:
+    def sink_refused(self, effect: EffectStory | None, seq: int) -> None:
         """A definite non-effect frees a guarded admission, if it was its only chance."""
-        found = self._by_number.get(number)
-        if found is not None:
-            found.pending.discard(number)
+        found = self._by_effect.get(effect) if effect is not None else None
+        if found is not None and effect is not None:
+            found.pending.discard(effect.event.number)
             if not found.pending:
                 found.freed = found.freed_until = min(found.freed, seq)
 

@@ -34,23 +34,27 @@ def find_disturbances(history: History, effects: Sequence[EffectStory]) -> tuple
     node that had nothing to do and owed nothing: the harness tidies up."""
     found: list[Disturbance] = []
     standing: dict[str, int] = {}
+    stops: dict[int | None, str] = {}
     busy = _Nodes()
     for line in history.lines:
         event, seq = line.event, line.stamp.seq
         if isinstance(event, Stopped):
             standing.setdefault(event.node, seq)
+            stops[event.call] = event.node
         elif isinstance(event, Released):
             found.append(Disturbance(standing.pop(event.node, seq), seq))
         elif isinstance(event, Killed):
             began = standing.pop(event.node, seq)
-            if began != seq or busy.owes(event.node):
+            if began != seq or busy.owes(event.node, event.injected):
                 found.append(Disturbance(began, seq))
         elif isinstance(event, Harm) or (
             isinstance(event, SinkReplied) and event.how in ("dropped", "cannot_tell")
         ):
             found.append(Disturbance(seq, seq))
-        else:
-            busy.see(event)
+        elif isinstance(event, Replied) and event.why != "dropped" and event.call in stops:
+            # it went on without having been released: a request of its was answered or lost
+            found.append(Disturbance(standing.pop(stops.pop(event.call), seq), seq))
+        busy.see(event)
     found += [Disturbance(began, FOREVER) for began in standing.values()]
     found += [Disturbance(e.sent, e.received) for e in effects if e.event.held]
     return tuple(found)
@@ -76,5 +80,6 @@ class _Nodes:
             elif call.op == "commit" and event.outcome in ("granted", "replayed"):
                 self._uses[call.node] -= 1
 
-    def owes(self, node: str) -> bool:
-        return self._open[node] > 0 or self._uses[node] > 0
+    def owes(self, node: str, injected: bool) -> bool:
+        """A fault ends what the node was about to do; a dismissal only what it was doing."""
+        return self._open[node] > 0 or (injected and self._uses[node] > 0)

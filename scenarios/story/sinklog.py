@@ -10,7 +10,7 @@ from ..history import History
 from .calls import FOREVER, CallStory
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class EffectStory:
     """One request for an effect (no lookup), under its number at the sink.
 
@@ -57,26 +57,39 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class SinkLog:
-    """All that the sink saw. ``blind``: labels of effects about which it once could not tell."""
+    """All that the sink saw. ``blind``: it once could not tell. ``by_number``: each request,
+    by all the numbers that it had."""
 
     effects: tuple[EffectStory, ...]
     applications: tuple[Application, ...]
     blind: bool
+    by_number: Mapping[int, EffectStory]
 
 
 def read_sink(history: History, calls: Mapping[int, CallStory]) -> SinkLog:
     """Pair the events of the sink, by the request's number."""
     effects: dict[int, EffectStory] = {}
+    on_their_way: dict[tuple[object, ...], list[EffectStory]] = {}
     applications: list[Application] = []
     blind = False
     for line in history.lines:
         event, stamp = line.event, line.stamp
         if isinstance(event, SinkRequested) and not event.lookup:
+            # a delivery is the same request as the held one, under its old number or a new one
+            same = (event.node, event.call, event.key, event.tool, event.label)
+            waiting = on_their_way.setdefault(same, [])
             effect = effects.get(event.number)
-            if effect is None:
+            if effect is None and waiting and not event.held:
+                effect = waiting.pop(0)
+            elif effect is None:
                 call = calls.get(event.call) if event.call is not None else None
-                effect = effects[event.number] = EffectStory(event, stamp.seq, stamp.t_ns, call)
-            if not event.held:
+                effect = EffectStory(event, stamp.seq, stamp.t_ns, call)
+            elif effect in waiting:
+                waiting.remove(effect)
+            effects[event.number] = effect
+            if event.held:
+                waiting.append(effect)
+            else:
                 effect.received = min(effect.received, stamp.seq)
         elif isinstance(event, SinkApplied):
             effect = effects.get(event.request)
@@ -88,4 +101,4 @@ def read_sink(history: History, calls: Mapping[int, CallStory]) -> SinkLog:
             if event.how == "refused" and effect is not None:
                 effect.refused = min(effect.refused, stamp.seq)
             blind = blind or event.how == "cannot_tell"
-    return SinkLog(tuple(effects.values()), tuple(applications), blind)
+    return SinkLog(tuple(dict.fromkeys(effects.values())), tuple(applications), blind, effects)
