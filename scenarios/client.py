@@ -225,11 +225,12 @@ class Client:
         if use.receipt is not None:
             self._patiently(lambda: self.commit(node, use, admission))
 
-    def recover(self, node: NodeHandle) -> bool:
-        """Have the ledger find what is unfinished, and resume what it hands back."""
+    def recover(self, node: NodeHandle, *, unaided: bool = False) -> bool:
+        """Have the ledger find what is unfinished, and resume what it hands back. ``unaided``:
+        without telling it which authorizations there are."""
         if "recover" not in node.operations:
             return False
-        known = [] if self.authorization is None else [self.authorization]
+        known = [] if unaided or self.authorization is None else [self.authorization]
         answer = self._patiently(
             lambda: self.stage.call(node, "recover", [known], Subject(self.label), self.executor)
         )

@@ -106,7 +106,7 @@ class Stage:
         if node.alive:
             node.kill()
             ended = self.parent.reap(node.pid)
-            self.recorder.record("fault", Killed(node.name, node.pid, ended.signal, False))
+            self.recorder.record("fault", Killed(node.name, node.pid, ended.signal, True))
 
     def _buried(self, node: NodeHandle, *, injected: bool) -> None:
         ended = self.parent.reap(node.pid)

@@ -8,15 +8,23 @@ whose fault never struck proves nothing, however clean it looks.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Literal
 
 from ..chaos.events import Armed, Harm, Invoked, Replied, SinkApplied, SinkRequested
 from .canonical import canonical_digest
-from .checks import JudgeProblem, judge
+from .checks import CHECKS, JudgeProblem, judge
+from .facts import claims_made
 from .history import History
 from .plan import Plan
 from .results import Finding, PointUse, ScheduleResult, Verdict
 from .scene import Scene
 from .validate import validate
+
+Relies = Literal["yes", "no", "not exercised"]
+
+DOUBLING = frozenset({"FP6", "FP8", "FP9"})
+"""Points after which a ledger that resends must double the effect on the control sink."""
 
 RACE = "hold"
 """The name under which races arm their stops; it is no failure point."""
@@ -34,7 +42,7 @@ def judged(plan: Plan, scene: Scene, history: History, problem: str) -> Schedule
         findings=tuple(findings),
         opportunities=opportunities,
         points=_points(history, scene),
-        claims=_claims(scene),
+        claims=_claims(plan, history, opportunities),
         kills=tally.kills,
         drops=tally.drops,
         pauses=tally.pauses,
@@ -42,6 +50,7 @@ def judged(plan: Plan, scene: Scene, history: History, problem: str) -> Schedule
         effects=sum(1 for _ in history.events(SinkApplied)),
         races_started=scene.races_started,
         races_overlapped=scene.races_overlapped,
+        relies_on_sink=_relies(plan, scene, history),
         reason=reason,
         digest=canonical_digest(history),
     )
@@ -78,6 +87,13 @@ def _verdict(
     return "passed", "", [], opportunities
 
 
+def _vain_control(plan: Plan, scene: Scene, history: History) -> bool:
+    """The reference resends, so a killed schedule that shows no doubled effect on the control sink
+    was not measured (design, section 7)."""
+    killed = any(how.startswith("kill") for _, how in scene.stage.tally.fired)
+    return killed and _relies(plan, scene, history) == "no"
+
+
 def _documented(scene: Scene) -> dict[str, str]:
     """Codes whose findings fall inside a boundary that the target documents, and its text."""
     return {
@@ -101,9 +117,30 @@ def _points(history: History, scene: Scene) -> tuple[PointUse, ...]:
     )
 
 
-def _claims(scene: Scene) -> tuple[str, ...]:
-    """The claims that this schedule put to the test."""
-    return tuple(sorted(name for name in scene.exercised if name in scene.declaration.claims))
+def _claims(plan: Plan, history: History, opportunities: Mapping[str, int]) -> tuple[str, ...]:
+    """The claims that this schedule put to the test: those of every check that had a chance to
+    find something, and those that the plan itself exercises."""
+    tested = {CHECKS[code].claim for code, count in opportunities.items() if count}
+    if plan.budget > 1 and opportunities.get("AO802"):
+        tested.add("multi_budget")
+    if opportunities.get("AO104"):
+        tested.add("slot_identity")
+    if opportunities.get("AO303"):
+        tested.add("attempt_identity")
+    if any(event.op == "recover" for event in history.events(Invoked)):
+        tested.add("recover")
+    made = claims_made(history.header.declaration)
+    return tuple(sorted(claim for claim in tested if claim is not None and claim in made))
+
+
+def _relies(plan: Plan, scene: Scene, history: History) -> Relies:
+    """Whether a resend doubled the effect on a sink that neither deduplicates nor looks up."""
+    fired = {name for name, _ in scene.stage.tally.fired}
+    if plan.sink != "control" or not fired & DOUBLING:
+        return "not exercised"
+    effects = sum(1 for _ in history.events(SinkApplied))
+    requests = {event.request for event in history.events(SinkRequested) if event.request}
+    return "yes" if effects > len(requests) else "no"
 
 
 def _admits(history: History) -> int:

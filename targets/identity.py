@@ -63,7 +63,7 @@ def confirmation_is_genuine(key: bytes, confirmation: Confirmation) -> bool:
         confirmation.action,
         confirmation.budget,
     ]
-    return hmac.compare_digest(_mac(key, "confirmation", signed), confirmation.mac)
+    return _equal(_mac(key, "confirmation", signed), confirmation.mac)
 
 
 def sign_receipt(key: bytes, sink_key: str | None, tool: str, digest_: str, number: int) -> Receipt:
@@ -76,7 +76,7 @@ def sign_receipt(key: bytes, sink_key: str | None, tool: str, digest_: str, numb
 def receipt_is_genuine(key: bytes, receipt: Receipt) -> bool:
     """Whether the sink signed exactly these fields."""
     signed = [receipt.key, receipt.tool, receipt.digest, receipt.number]
-    return hmac.compare_digest(_mac(key, "receipt", signed), receipt.mac)
+    return _equal(_mac(key, "receipt", signed), receipt.mac)
 
 
 def sink_key(record: str, slot: str, tool: str) -> str:
@@ -87,6 +87,13 @@ def sink_key(record: str, slot: str, tool: str) -> str:
         data = part.encode("utf-8", "surrogatepass")
         hasher.update(len(data).to_bytes(8, "big") + data)
     return hasher.hexdigest()
+
+
+def _equal(ours: str, theirs: object) -> bool:
+    """In constant time; a forged authenticator may be anything, also no text or no ASCII."""
+    if not isinstance(theirs, str):
+        return False
+    return hmac.compare_digest(ours.encode(), theirs.encode("utf-8", "surrogatepass"))
 
 
 def _mac(key: bytes, purpose: str, signed: Sequence[object]) -> str:

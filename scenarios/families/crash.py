@@ -181,7 +181,8 @@ class CrashFamily:
         scene.phase("recover")
         if order == "retry":
             self._ask_again(scene, client, hurt, asker)
-        client.recover(healer)
+        finds = scene.declaration.claims_that("finds_unfinished")
+        client.recover(healer, unaided=finds and scene.draws.random() < 0.5)
         if order == "recover":
             self._ask_again(scene, client, hurt, asker)
         if letter is not None and not early:

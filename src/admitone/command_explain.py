@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import textwrap
 
 from .cli import UsageProblem
 from .scenarios.checks import CHECKS
@@ -17,5 +18,17 @@ def explain(options: argparse.Namespace) -> int:
         near = difflib.get_close_matches(code, CHECKS, 3, 0.5)
         hint = f"Did you mean {', '.join(near)}?" if near else f"There are: {', '.join(CHECKS)}."
         raise UsageProblem(f"explain {options.code[:40]}: no check has this code. {hint}")
-    print(check.page())
+    claim = "the core: judged for every ledger" if check.claim is None else f"claim {check.claim}"
+    print(f"{check.code}  {check.title}")
+    for head, text in (
+        ("Judged for", claim),
+        ("Source", check.section),
+        ("Meaning", check.meaning),
+        ("Usual cause", check.cause),
+        ("What to do", check.remedy),
+    ):
+        print(f"\n{head}")
+        print(
+            textwrap.fill(" ".join(text.split()), 88, initial_indent="  ", subsequent_indent="  ")
+        )
     return 0

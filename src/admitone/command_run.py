@@ -29,7 +29,7 @@ from .scenarios.frame import required_of, target_facts
 from .scenarios.historyfile import HistoryProblem, read_history
 from .scenarios.preflight import Fitting
 from .scenarios.results import ScheduleResult
-from .scenarios.summary import RunFacts, RunTally
+from .scenarios.summary import RunFacts, RunTally, StopReason
 from .targets.registry import is_reference
 
 DEFAULT_TARGET = "builtin:caplease-sqlite"
@@ -115,7 +115,8 @@ def _play(
     fan.begin(facts)
     try:
         end = campaign.run(lambda result: _told(result, tally, fan, reports))
-        reason, detail, left = end.reason, end.detail, end.required_left
+        reason: StopReason = end.reason
+        detail, left = end.detail, end.required_left
     except KeyboardInterrupt:
         reason, detail, left = "interrupted", "", 0
     duration_s = time.monotonic() - began_s
