@@ -8,11 +8,13 @@ right after ``kill()`` would still find the dead node's locks.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import signal
 import socket
+import struct
 import time
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -21,6 +23,15 @@ from .channel import Message, line_of
 
 LINE_LIMIT = 1 << 20
 """Longest line that a node may send, bytes; more is a flood."""
+
+DEPTH_LIMIT = 200
+"""Deepest nesting of a message; more could end in a ``RecursionError`` somewhere else."""
+
+TRACE_LIMIT = 100_000
+"""Most trace lines that are kept of one node."""
+
+SAY_DEADLINE_S = 2.0
+"""How long a node may leave what it is told unread, once its buffer is full."""
 
 DEATH_DEADLINE_S = 10.0
 """A SIGKILLed process that is not dead by then makes the machine unfit for the run."""
@@ -70,17 +81,26 @@ class NodeHandle:
         self._death.register(self._pidfd, select.POLLIN)
         self._ready = select.poll()
         self._ready.register(sock, select.POLLIN)
+        wait = struct.pack("ll", int(SAY_DEADLINE_S), 0)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, wait)
+        self._deaf = False
         self.alive = True
 
     def say(self, message: Message) -> None:
         """Send one message. A dead node is noticed when it is next listened to."""
         try:
             self._sock.sendall(line_of(message))
+        except BlockingIOError:
+            self._deaf = True
         except OSError:
             return
 
     def hear(self, deadline_s: float) -> Heard:
         """The next message. ``deadline_s`` counts from now. Trace lines are put aside."""
+        if not self.alive:
+            return Gone()
+        if self._deaf:
+            return Garbage("it does not read what it is told")
         until = time.monotonic() + deadline_s
         while True:
             line = self._line(until, deadline_s)
@@ -92,9 +112,13 @@ class NodeHandle:
                 return Garbage(f"not JSON: {line[:80]!r}")
             if not isinstance(message, dict):
                 return Garbage(f"not an object: {line[:80]!r}")
+            if too_deep(line, message):
+                return Garbage(f"nested deeper than {DEPTH_LIMIT}: {line[:80]!r}")
             if "trace" not in message:
                 return Said(message)
             self.traced.append(message)
+            if len(self.traced) > TRACE_LIMIT:
+                return Garbage(f"more than {TRACE_LIMIT} trace lines")
 
     def _line(self, until: float, deadline_s: float) -> bytes | Heard:
         while True:
@@ -118,7 +142,8 @@ class NodeHandle:
     def kill(self) -> None:
         """SIGKILL, and wait until the process is dead. Its descriptors are closed then."""
         if self.alive:
-            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it died by itself, and was reaped
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
         self.wait_dead(DEATH_DEADLINE_S)
 
     def stop_clock(self, stopped: bool) -> None:
@@ -135,6 +160,23 @@ class NodeHandle:
         self._sock.close()
         os.close(self._pidfd)
         return True
+
+
+def too_deep(line: bytes, message: Message) -> bool:
+    """Whether a message nests deeper than ``DEPTH_LIMIT``."""
+    if line.count(b"[") + line.count(b"{") <= DEPTH_LIMIT:
+        return False
+    level: list[Any] = [message]
+    for _ in range(DEPTH_LIMIT):
+        level = [
+            item
+            for part in level
+            if isinstance(part, dict | list)
+            for item in (part.values() if isinstance(part, dict) else part)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def as_int(value: Any) -> int:

@@ -37,6 +37,10 @@ DETAIL_LIMIT = 2000
 """Longest exception text that travels, characters."""
 
 
+class CannotTravel(Exception):
+    """What the ledger answered is no JSON: nothing that its ``classify`` should explain."""
+
+
 class Node:
     """The main loop of a node process, and the ledger that it has open."""
 
@@ -92,10 +96,10 @@ class Node:
                 view = self._settle(
                     self._target.inspect(request["store"], decode(request["approval"]))
                 )
-                return {"value": encode(view)}
+                return {"value": _travelling(view)}
             case "deploy":
                 os.chdir(request["workspace"])
-                return {"value": encode(self._settle(self._target.deploy(Path.cwd())))}
+                return {"value": _travelling(self._settle(self._target.deploy(Path.cwd())))}
             case "work":
                 self._settle(self._target.work(request["store"], self._world))
                 return {"value": None}
@@ -130,7 +134,7 @@ class Node:
         value = self._settle(getattr(self._ledger, op)(*args))
         if op == "execute" and not isinstance(value, NotGranted):
             return {"value": None}  # anything a guarded ledger answers counts as done
-        return {"value": encode(value)}
+        return {"value": _travelling(value)}
 
     def _settle(self, value: Any) -> Any:
         """Wait for an ``async def``: on the one loop that runs as long as the node does."""
@@ -146,14 +150,28 @@ class Node:
         shown = "".join(traceback.format_exception_only(raised)).strip()[:DETAIL_LIMIT]
         verdict: object = None
         classify = getattr(self._target, "classify", None)
-        if classify is not None and call.op in OPERATIONS:
-            verdict = classify(raised)
+        if classify is not None and call.op in OPERATIONS and not isinstance(raised, CannotTravel):
+            try:
+                verdict = classify(raised)
+            except BaseException as worse:
+                shown = f"{shown}; and classify() raised {type(worse).__name__}"
+                raised = worse
         if verdict is None:
             verdict = _of_the_world(raised, shown)
         if isinstance(verdict, Refused | Busy | Unknown | Replayed):
-            return {"value": encode(verdict), "raised": shown}
+            try:
+                return {"value": _travelling(verdict), "raised": shown}
+            except CannotTravel as worse:
+                raised = worse
         where = "".join(traceback.format_exception(raised))[-DETAIL_LIMIT:]
         return {"unclassified": shown, "raised": where}
+
+
+def _travelling(value: object) -> object:
+    try:
+        return encode(value)
+    except (ValueProblem, RecursionError) as problem:
+        raise CannotTravel(f"the answer cannot travel: {problem}") from problem
 
 
 async def _awaited(value: Awaitable[Any]) -> Any:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ..chaos.events import Harm, Replied
+from ..chaos.events import Harm, Read
 from ..chaos.handle import NodeHandle, Said
 from ..chaos.parent import Greeting, TargetProblem, WarmParent
 from ..chaos.recorder import Recorder
@@ -264,12 +264,8 @@ class _Check:
                 raise TargetProblem(
                     f"{self._parent.target}: {where}, undisturbed: {line.event.what}{more}"
                 )
-            if isinstance(line.event, Replied) and line.event.why == "silent":
-                raise TargetProblem(
-                    f"{self._parent.target}: {where}, undisturbed, did not answer within "
-                    f"{stage.setting.deadline_s:.0f} s. If it may wait for others that long, say "
-                    "so in Facts(waits_s=…)."
-                )
+            if isinstance(line.event, Read) and line.event.problem:
+                raise TargetProblem(f"{self._parent.target}: {where}: {line.event.problem}")
 
 
 def _steps(stage: Stage, node: NodeHandle) -> dict[str, tuple[Step, ...]]:

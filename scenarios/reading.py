@@ -6,6 +6,7 @@ and is said.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,11 +41,14 @@ def read(node: NodeHandle, number: int, setting: Setting, approval: Approval) ->
             "approval": encode(approval),
         }
     )
-    heard = node.hear(READ_DEADLINE_S)
+    limit_s = min(READ_DEADLINE_S, setting.deadline_s)
+    until = time.monotonic() + limit_s
+    heard = node.hear(limit_s)
     while isinstance(heard, Said) and heard.message.get("reply") != number:
-        heard = node.hear(READ_DEADLINE_S)  # late answers of calls that were given up
+        # late answers of calls that were given up
+        heard = node.hear(max(0.0, until - time.monotonic()))
     if isinstance(heard, Silent):
-        return Reading(problem=f"not made within {heard.waited_s:.0f} s")
+        return Reading(problem=f"not made within {limit_s:g} s")
     if not isinstance(heard, Said):
         return Reading(problem="not made", harm=f"inspect ended its node: {heard}")
     return _read_from(heard.message)

@@ -6,6 +6,8 @@ would make checks compare what cannot be compared; it is said once, clearly, and
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ..targets.replies import (
@@ -14,9 +16,19 @@ from ..targets.replies import (
     NotGranted,
     Recovered,
     Refused,
+    Replayed,
     Revoked,
 )
-from ..targets.terms import Admission, AuditView, Authorization, Call, Receipt, View
+from ..targets.terms import (
+    Admission,
+    AuditView,
+    Authorization,
+    Call,
+    Counts,
+    Receipt,
+    SlotView,
+    View,
+)
 
 GRANTS: Final[dict[str, type]] = {
     "propose": Authorization,
@@ -33,6 +45,7 @@ GRANTS: Final[dict[str, type]] = {
     "effect": Receipt,
 }
 _OPTIONAL_TEXT: Final = (str, type(None))
+_STATES: Final = ("issued", "prepared", "committed", "revoked", "in_doubt")
 
 
 def malformed(op: str, value: Any) -> str | None:
@@ -51,6 +64,8 @@ def malformed(op: str, value: Any) -> str | None:
         return _malformed_admission(op, value)
     if isinstance(value, Authorization) and type(value.record) is not str:
         return f"{op}: Authorization.record is {_shown(value.record)}; it must be a text"
+    if isinstance(value, Done) and not _receipt_or_none(value.receipt):
+        return f"{op}: Done.receipt is {_shown(value.receipt)}; it must be a Receipt or None"
     if isinstance(value, Recovered):
         return _malformed_recovered(value)
     if isinstance(value, AuditView) and not (
@@ -70,24 +85,37 @@ def malformed_view(view: Any) -> str | None:
         return f"inspect answered {_shown(view)}; it must answer View or None"
     if view.known and view.slots is None and view.counts is None:
         return "inspect answered a known record without slots or counts; give one of them"
+    if type(view.known) is not bool:
+        return f"inspect: View.known is {_shown(view.known)}; it must be True or False"
+    if view.slots is not None and not isinstance(view.slots, tuple):
+        return f"inspect: View.slots is {_shown(view.slots)}; it must be a tuple of SlotView"
     for slot in view.slots or ():
-        if type(slot.slot) is not str or slot.state not in (
-            "issued",
-            "prepared",
-            "committed",
-            "revoked",
-            "in_doubt",
-        ):
+        if type(slot) is not SlotView or type(slot.slot) is not str or slot.state not in _STATES:
             return f"inspect: {_shown(slot)}: slot is a text, state one of the contract's five"
+    counts = view.counts
+    if counts is None:
+        return None
+    if not isinstance(counts, Counts):
+        return f"inspect: View.counts is {_shown(counts)}; it must be Counts or None"
+    if not all(type(getattr(counts, name)) is int for name in _STATES):
+        return f"inspect: {_shown(counts)}: counts are whole numbers"
     return None
 
 
+def _seconds_or_none(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and 0 <= value < math.inf)
+
+
+def _receipt_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, Receipt)
+
+
 def _malformed_denial(value: Any) -> str | None:
+    if isinstance(value, Replayed) and not _receipt_or_none(value.receipt):
+        return f"Replayed.receipt is {_shown(value.receipt)}; it must be a Receipt or None"
     if isinstance(value, Refused) and type(value.code) is not str:
         return f"Refused.code is {_shown(value.code)}; it must be a text"
-    if isinstance(value, Busy) and not (
-        value.retry_after_s is None or type(value.retry_after_s) in (int, float)
-    ):
+    if isinstance(value, Busy) and not _seconds_or_none(value.retry_after_s):
         return f"Busy.retry_after_s is {_shown(value.retry_after_s)}; it must be seconds or None"
     return None
 
@@ -99,8 +127,11 @@ def _malformed_admission(op: str, value: Admission) -> str | None:
         if type(getattr(value, name)) not in _OPTIONAL_TEXT:
             found = _shown(getattr(value, name))
             return f"{op}: Admission.{name} is {found}; it must be a text or None"
-    if value.call is not None and not isinstance(value.call, Call):
-        return f"{op}: Admission.call is {_shown(value.call)}; it must be a Call or None"
+    call = value.call
+    if call is not None and not (
+        type(call) is Call and type(call.tool) is str and isinstance(call.args, Mapping)
+    ):
+        return f"{op}: Admission.call is {_shown(call)}; it must be a Call or None"
     return None
 
 

@@ -8,6 +8,7 @@ into lines of the history here, and never into an exception.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from ..chaos.channel import Message
@@ -33,11 +34,6 @@ from .calls import Answer, Arm, Pending, Setting, Subject, Tally
 from .desk import Desk, Transit
 from .reading import read
 from .replies import malformed
-
-READ_DEADLINE_S = 5.0
-"""A reading that blocks longer was not made; it is never a violation. Never above the setting's
-own deadline."""
-
 
 TURN_S = 0.01
 """How long one of several open calls is listened to before the next one's turn."""
@@ -94,9 +90,10 @@ class Stage:
 
     def kill(self, node: NodeHandle, *open_calls: Pending) -> None:
         """SIGKILL, wait for the death, reap; its open calls are never answered now."""
-        self.tally.kills += 1
-        node.kill()
-        self._buried(node, injected=True)
+        if node.alive:
+            self.tally.kills += 1
+            node.kill()
+            self._buried(node, injected=True)
         for pending in open_calls:
             if pending.answer is None:
                 self._replied(pending, Answer("unknown", why="dead"))
@@ -105,8 +102,7 @@ class Stage:
         """End a node that is no longer needed; no fault of the plan."""
         if node.alive:
             node.kill()
-            ended = self.parent.reap(node.pid)
-            self.recorder.record("fault", Killed(node.name, node.pid, ended.signal, True))
+            self._buried(node, injected=True)
 
     def _buried(self, node: NodeHandle, *, injected: bool) -> None:
         ended = self.parent.reap(node.pid)
@@ -153,7 +149,7 @@ class Stage:
         while still := [pending for pending in open_calls if pending.answer is None]:
             for pending in still:
                 if self.recorder.now_ns > until_ns:
-                    self._replied(pending, Answer("unknown", why="silent"))
+                    self._silent(pending)
                 elif not self.drive(pending, TURN_S) and pending.ask is not None:
                     self.go(pending, patience_s=TURN_S)
 
@@ -182,9 +178,10 @@ class Stage:
     def drive(self, pending: Pending, deadline_s: float | None = None) -> bool:
         """Run a call on. True: it is answered (or lost); False: it stands at its stop, or the
         given deadline passed with the call still open."""
-        patience = self.setting.deadline_s if deadline_s is None else deadline_s
+        patience_s = self.setting.deadline_s if deadline_s is None else deadline_s
+        until = time.monotonic() + patience_s  # a node that never stops asking is silent too
         while True:
-            heard = pending.node.hear(patience)
+            heard = pending.node.hear(max(0.0, until - time.monotonic()))
             if isinstance(heard, Said):
                 settled = self._said(pending, heard.message)
                 if settled is not None:
@@ -192,7 +189,7 @@ class Stage:
             elif isinstance(heard, Silent):
                 if deadline_s is not None:
                     return False
-                self._replied(pending, Answer("unknown", why="silent"))
+                self._silent(pending)
                 return True
             else:
                 self._lost(pending, heard)
@@ -232,17 +229,19 @@ class Stage:
             if "lookup" in message:
                 self.desk.look_up(pending.node, message)
                 return None
-        except (ValueProblem, RecursionError, TypeError, ValueError) as problem:
-            self._lost(pending, Garbage(str(problem)))
+        except (RecursionError, LookupError, TypeError, ValueError) as problem:
+            self._lost(pending, Garbage(f"{problem!r} of {str(message)[:120]}"))
             return True
         self._lost(pending, Garbage(f"no message of the protocol: {str(message)[:120]}"))
         return True
 
     def _stopped(self, pending: Pending, message: Message) -> bool | None:
         kind, side, nth = message["at"]
-        pending.ask = message["ask"]
+        if type(message["ask"]) is not int or side not in ("before", "after"):
+            raise ValueProblem("a stop needs an ask, and a side")
         if pending.arm is None:
-            raise ValueProblem(f"a stop that nobody armed: {message['at']}")
+            raise ValueProblem("a stop that nobody armed")
+        pending.ask = message["ask"]
         pending.reached = True
         self.recorder.record(
             f"node {pending.node.name}",
@@ -327,6 +326,16 @@ class Stage:
             )
         self._replied(pending, Answer("unknown", why="unclassified"), detail=shown)
 
+    def _silent(self, pending: Pending) -> None:
+        """The deadline passed. Nobody knows what came of the call; without a fault it is a hang."""
+        if not pending.faulted and not pending.reached:
+            self.harm(
+                "target",
+                f"{pending.op} did not answer within {self.setting.deadline_s:g} s. If it may wait "
+                "for others that long, say so in Facts(waits_s=…)",
+            )
+        self._replied(pending, Answer("unknown", why="silent"))
+
     def _replied(
         self,
         pending: Pending,
@@ -368,6 +377,8 @@ class Stage:
         reading = read(node, self._calls, self.setting, approval)
         if reading.harm:
             self.harm("target", reading.harm, reading.detail)
+        elif reading.problem and moment == "final":
+            self.harm("target", f"inspect, when all was over: {reading.problem}")
         self.recorder.record(
             f"node {node.name}",
             Read(moment, node.name, label, began_ns, reading.view, reading.problem),

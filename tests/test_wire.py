@@ -44,7 +44,7 @@ class Tap:
 
     def __init__(self, sock: socket.socket, heard: bytearray, said: bytearray) -> None:
         self._sock, self._heard, self._said = sock, heard, said
-        self.fileno, self.close = sock.fileno, sock.close
+        self.fileno, self.close, self.setsockopt = sock.fileno, sock.close, sock.setsockopt
 
     def sendall(self, data: bytes) -> None:
         self._said += data
