@@ -135,14 +135,16 @@ def _admitted_by_reading(
     ]
     for count, admitted in enumerate(later, 1):
         freed = sum(
-            1 for a in label.admissions if a.freed <= admitted.since and a.freed > reading.began
+            a.freed <= admitted.since and a.freed_until > reading.began for a in label.admissions
         )
-        unproven = sum(
-            1
+        # a release whose answer nobody heard may take effect at any time
+        released = sum(
+            c.began < admitted.since
+            and not c.took_nothing
+            and not (c.granted and c.ended < reading.began)
             for c in label.of("release", "close")
-            if reading.began < c.began < admitted.since and not c.took_nothing
         )
-        still = shown + count - max(freed, unproven)
+        still = shown + count - max(freed, released)
         if still > b:
             docket.breach(
                 label.label,

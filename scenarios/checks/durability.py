@@ -148,6 +148,8 @@ def _refused_by_count(
         asked = [c for calls in refused.values() for c in calls if c.began < reading.at]
         if not asked or any(at < reading.at for at in recoveries) or label.unnamed:
             continue
+        if _asked_twice(label, reading):
+            continue  # then a repetition may have taken the unit: that is AO303, AO803
         workers = sum(1 for a in label.admissions if a.evidence[0].owner is None)
         if reading.admitted > possible + workers:
             docket.breach(
@@ -158,6 +160,11 @@ def _refused_by_count(
                 f"{possible} attempt(s) were not refused",
                 (*(c.ended for c in asked), reading.at),
             )
+
+
+def _asked_twice(label: LabelStory, reading: Reading) -> bool:
+    owners = [c.owner for c in label.uses() if c.began < reading.at and not c.took_nothing]
+    return len(owners) > len(set(owners))
 
 
 def _audit_grows(story: Story) -> Ruling:

@@ -186,7 +186,9 @@ class _Filler:
         if found is not None and effect is not None:
             found.pending.discard(effect.event.number)
             if not found.pending:
-                found.freed = found.freed_until = min(found.freed, seq)
+                found.freed = min(found.freed, seq)
+                # the ledger learns of it only before its call ends
+                found.freed_until = effect.call.ended if effect.call is not None else FOREVER
 
 
 def _learn_records(calls: Mapping[int, CallStory], labels: Mapping[str, LabelStory]) -> None:

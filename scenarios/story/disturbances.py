@@ -48,7 +48,7 @@ def find_disturbances(history: History, effects: Sequence[EffectStory]) -> tuple
             if began != seq or busy.owes(event.node, event.injected):
                 found.append(Disturbance(began, seq))
         elif isinstance(event, Harm) or (
-            isinstance(event, SinkReplied) and event.how in ("dropped", "cannot_tell")
+            isinstance(event, SinkReplied) and event.how in ("dropped", "cannot_tell", "refused")
         ):
             found.append(Disturbance(seq, seq))
         elif isinstance(event, Replied) and event.why != "dropped" and event.call in stops:
