@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -181,6 +182,16 @@ def test_commits_are_synced_and_logged_ahead(ledger: CapLease) -> None:
     assert run("PRAGMA synchronous").scalar() == 2
     assert run("PRAGMA journal_mode").scalar() == "wal"
     ledger.store._connection.rollback()
+
+
+def test_opening_syncs_what_a_killed_writer_may_have_left_unsynced(
+    site: Site, ledger: CapLease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issued(ledger)
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))
+    site.client()
+    assert synced == [site.database.with_name("ledger.sqlite3-wal").stat().st_ino]
 
 
 def test_inspect_finds_a_record_by_its_event_and_writes_nothing(

@@ -30,7 +30,16 @@ class MP6(CapLeaseSqlite):
 
     name = TargetName("admitone", "broken/MP6", "1")
     convicted_by: tuple[str, ...] = ("AO106", "AO303", "AO803")
-    never_by: tuple[str, ...] = ("AO101", "AO102", "AO103", "AO104", "AO203", "AO704", "AO801")
+    never_by: tuple[str, ...] = (
+        "AO101",
+        "AO102",
+        "AO103",
+        "AO104",
+        "AO203",
+        "AO702",
+        "AO704",
+        "AO801",
+    )
 
     def ledger_class(self) -> type[CapLease]:
         return NoAttempts
