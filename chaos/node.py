@@ -163,8 +163,7 @@ class Node:
                 return {"value": _travelling(verdict), "raised": shown}
             except CannotTravel as worse:
                 raised = worse
-        where = "".join(traceback.format_exception(raised))[-DETAIL_LIMIT:]
-        return {"unclassified": shown, "raised": where}
+        return {"unclassified": shown, "raised": _where(raised)}
 
 
 def _travelling(value: object) -> object:
@@ -172,6 +171,19 @@ def _travelling(value: object) -> object:
         return encode(value)
     except (ValueProblem, RecursionError) as problem:
         raise CannotTravel(f"the answer cannot travel: {problem}") from problem
+
+
+def _where(raised: BaseException) -> str:
+    """The traceback without the frames of this file: it begins in the target. Bounded."""
+    frame = start = raised.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename == __file__:
+            start = frame.tb_next
+        frame = frame.tb_next
+    text = "".join(traceback.format_exception(type(raised), raised, start))
+    if len(text) <= DETAIL_LIMIT:
+        return text
+    return "…\n" + text[-DETAIL_LIMIT:].split("\n", 1)[-1]
 
 
 async def _awaited(value: Awaitable[Any]) -> Any:
