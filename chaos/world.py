@@ -14,13 +14,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ..targets.replies import EffectUnknown, NotApplied
 from ..targets.terms import Identity, Receipt, Trust
 from ..targets.values import ValueProblem, decode, encode
 from .channel import Channel
-from .stops import Stops
+from .stops import Side, Stops
+
+WRITE_MARKS: Final[dict[str, Side]] = {"before-write": "before", "after-write": "after"}
+"""Marks by which an adapter shows a durable write that no probe can see."""
 
 _POINT_NAME = re.compile(r"[a-z][a-z0-9_.-]{0,39}\Z")
 
@@ -81,10 +84,13 @@ class World:
         return time.time() + self._around.skew_s
 
     def at(self, point: str) -> None:
-        """A stop of the adapter's own, lower case letters, digits, dots and dashes."""
+        """A stop of the adapter's own; "before-write" and "after-write" mark a durable write."""
         if not _POINT_NAME.match(point):
             raise ValueError(f"env.at: {point!r} is no name of a point (a-z, 0-9, '.', '-', '_')")
-        self._stops.point(point, "before")
+        if point in WRITE_MARKS:
+            self._stops.point("write", WRITE_MARKS[point], "marked by the adapter")
+        else:
+            self._stops.point(point, "before")
 
     def effect(self, tool: str, args: Mapping[str, object], key: str | None = None) -> Receipt:
         """Ask the sink to apply the effect; see ``Env.effect``."""

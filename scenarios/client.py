@@ -113,8 +113,16 @@ class Client:
 
     def issued(self, pending: Pending) -> None:
         """Learn from the answer of an issue."""
-        if pending.answer and isinstance(pending.answer.value, Authorization):
-            self.authorization = pending.answer.value
+        answer = pending.answer
+        if answer and isinstance(answer.value, Authorization):
+            self.authorization = answer.value
+        elif (
+            answer
+            and answer.outcome in ("replayed", "refused")
+            and self.authorization is None
+            and self.facts.keyed_by == "confirmation"
+        ):  # "already approved": its client knows the key of the record all the same
+            self.authorization = Authorization(self.approval.confirmation.event)
 
     def prepare(
         self,

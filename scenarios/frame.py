@@ -1,7 +1,8 @@
 """What a run is measured against: which failure points and families a target must be put through.
 
-A point that a target cannot have (no issue step, no commit step, no durable write in it) is
-``not applicable``, with the reason; every other one that never fires makes the run incomplete.
+A point that a target cannot have (no issue step, no commit step) is ``not applicable``, with the
+reason; every other one that never fires makes the run incomplete. Durable writes that no probe can
+see are no excuse: an adapter marks them with ``env.at``.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from .preflight import Fitting
 COVERED: Final = ("FP1", "FP2", "FP3", "FP4", "FP5", "FP6", "FP8", "FP9", "FP10")
 """Points that the families of this version place."""
 
-_ELSEWHERE: Final = "no family of this version places it"
-
 
 def required_of(families: Sequence[str]) -> Required:
     """What must have happened for a run of these families to be called complete."""
@@ -31,9 +30,9 @@ def target_facts(fitting: Fitting, families: Sequence[str]) -> TargetFacts:
     declared = fitting.greeting.declaration
     placed = {place.name for place in places(fitting.survey)}
     excused = {
-        point: _why_not(point, fitting)
-        for point in FAILURE_POINTS
-        if point not in placed and point in COVERED
+        point: why
+        for point in COVERED
+        if point not in placed and (why := _excused(point, fitting)) is not None
     }
     if "crash" not in families:
         excused.update(dict.fromkeys(FAILURE_POINTS, "family crash was not asked for"))
@@ -45,10 +44,16 @@ def target_facts(fitting: Fitting, families: Sequence[str]) -> TargetFacts:
     )
 
 
-def _why_not(point: str, fitting: Fitting) -> str:
-    operation = {"FP1": "issue", "FP2": "issue", "FP3": "prepare", "FP4": "prepare"}.get(
-        point, "commit"
-    )
-    if operation not in fitting.survey.operations and not fitting.survey.guarded:
-        return f"the ledger has no {operation}"
-    return f"{operation} makes no durable write that a probe can see"
+def _excused(point: str, fitting: Fitting) -> str | None:
+    """Why the target cannot have this point; None if it can, though nothing was seen there."""
+    survey = fitting.survey
+    if point in ("FP1", "FP2"):
+        if "issue" not in survey.operations:
+            return "the ledger has no issue"
+        if fitting.greeting.declaration.facts.issues != "stored":
+            return "issue stores nothing (declared)"
+    if point in ("FP9", "FP10") and not survey.guarded and "commit" not in survey.operations:
+        return "the ledger has no commit"
+    if any(survey.writes(op) for op in survey.steps):  # so probes do see into this store
+        return "no durable write was made there in an undisturbed use"
+    return None

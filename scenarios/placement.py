@@ -121,10 +121,11 @@ def _writes_before_effect(steps: tuple[Step, ...]) -> int:
 
 def held_points(survey: Survey, op: str) -> tuple[Point, ...]:
     """Where one caller can be held inside an operation while another acts: after every statement
-    and before every durable write, up to the effect of a guarded ledger."""
+    and before every durable write, up to the moment before a guarded ledger's effect leaves."""
     found = []
     for step in survey.steps.get(op, ()):
         if step.kind == "effect":
+            found.append(Point(op, "effect", "before", 1))
             break
         if step.kind in ("statement", "begin") and step.side == "after":
             found.append(Point(op, step.kind, "after", step.nth))

@@ -105,7 +105,11 @@ class Env(Protocol):
         ...
 
     def at(self, point: str) -> None:
-        """Mark a stop of the adapter's own, for stores that no probe can see into."""
+        """Mark a stop of the adapter's own, for stores that no probe can see into.
+
+        ``at("before-write")`` and ``at("after-write")`` stand for the two sides of one durable
+        write; any other name (a-z, 0-9, ".", "-", "_") is a stop of that name.
+        """
         ...
 
     def effect(self, tool: str, args: Mapping[str, object], key: str | None = None) -> Receipt:
