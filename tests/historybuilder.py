@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from admitone.chaos.events import (
     Approved,
@@ -47,6 +47,7 @@ from admitone.targets.terms import (
     Context,
     Counts,
     Receipt,
+    SlotState,
     SlotView,
     TargetName,
     Validity,
@@ -314,7 +315,13 @@ class Builder:
         views = None
         if slots is not None:
             views = tuple(
-                SlotView(name, state, state, (attempts or {}).get(name), (keys or {}).get(name))  # type: ignore[arg-type]
+                SlotView(
+                    name,
+                    cast(SlotState, state),
+                    state,
+                    (attempts or {}).get(name),
+                    (keys or {}).get(name),
+                )
                 for name, state in slots.items()
             )
         given = Counts(**counts) if counts or (slots is None and known) else None

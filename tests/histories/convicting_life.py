@@ -1,0 +1,270 @@
+"""Histories that must be convicted: recovery, durability, liveness (AO3xx, AO7xx, AO8xx)."""
+
+from __future__ import annotations
+
+from admitone.scenarios.history import History
+from admitone.targets.declaration import Facts
+from admitone.targets.terms import Admission
+
+from ..historybuilder import GUARDED, Builder
+
+SLOTS = Facts(slot_identity=True, attempt_identity=True, key="derived", recovery="resend")
+ATTEMPTS = Facts(attempt_identity=True, recovery="resend")
+
+
+def ao301_never_settled() -> History:
+    h = Builder(claims=["recover"])
+    h.issue()
+    h.phase("hurt")
+    h.effect(h.prepare("r1"), how="dropped")
+    h.kill()
+    h.phase("recover")
+    h.recover()
+    h.phase("drain")
+    h.prepare("r2", node="n2", refused="exhausted")
+    h.phase("end")
+    h.read(prepared=1)
+    return h.history()
+
+
+def ao301_doubt_without_a_manual_state() -> History:
+    h = Builder(claims=["recover"], facts=Facts(recovery="manual"))
+    h.issue()
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.phase("recover")
+    h.recover()
+    h.read(in_doubt=1)
+    return h.history()
+
+
+def ao302_committed_without_effect() -> History:
+    h = Builder()
+    h.issue()
+    use = h.prepare("r1")
+    h.recover(settled=[use.admission])
+    h.read(committed=1)
+    return h.history()
+
+
+def ao302_replayed_without_effect() -> History:
+    h = Builder(operations=GUARDED)
+    h.issue()
+    call = h.begin("execute", request="r1", attempt="a1")
+    h.kill()
+    h.unknown(call)
+    h.execute("r1", replayed=True, node="n2")
+    return h.history()
+
+
+def ao303_second_slot() -> History:
+    h = Builder(budget=2, facts=SLOTS, claims=["multi_budget"])
+    h.issue()
+    h.prepare("r1", unknown="dropped", said=Admission("R", "s1", "k1"))
+    h.prepare("r1", slot="s2", key="k2")
+    return h.history()
+
+
+def ao303_recovery_takes_a_free_one() -> History:
+    h = Builder(budget=2, claims=["recover", "multi_budget"], facts=Facts(slot_identity=True))
+    h.issue()
+    h.prepare("r1", slot="s1")
+    h.kill()
+    h.read("after_fault", slots={"s1": "prepared", "s2": "issued"})
+    h.recover(Admission("R", "s2"))
+    return h.history()
+
+
+def ao304_committed_then_issued() -> History:
+    h = Builder(facts=SLOTS)
+    h.issue()
+    h.use("r1", slot="s1", key="k1")
+    h.read("after_heal", slots={"s1": "committed"})
+    h.issue()
+    h.read("final", slots={"s1": "issued"})
+    return h.history()
+
+
+def ao304_committed_then_given_again() -> History:
+    h = Builder(facts=SLOTS)
+    h.issue()
+    h.use("r1", slot="s1", key="k1")
+    h.prepare("r2", slot="s1", key="k1")
+    return h.history()
+
+
+def ao304_fewer_committed() -> History:
+    h = Builder()
+    h.issue()
+    h.use("r1")
+    h.read("after_heal", committed=1)
+    h.read("final", issued=1)
+    return h.history()
+
+
+def ao701_admission_lost() -> History:
+    h = Builder(claims=["durable_process"])
+    h.issue()
+    h.prepare("r1")
+    h.kill()
+    h.read("after_fault", issued=1)
+    return h.history()
+
+
+def ao701_record_lost() -> History:
+    h = Builder(claims=["durable_process"])
+    h.issue()
+    h.kill()
+    h.read("after_fault", known=False)
+    return h.history()
+
+
+def ao701_commit_lost() -> History:
+    h = Builder(claims=["durable_process"], facts=SLOTS)
+    h.issue()
+    h.use("r1", slot="s1", key="k1")
+    h.kill()
+    h.read("after_fault", slots={"s1": "prepared"})
+    return h.history()
+
+
+def ao702_refused_then_resumed() -> History:
+    h = Builder(facts=ATTEMPTS)
+    h.issue()
+    h.prepare("r1", refused="exhausted")
+    h.recover(Admission("R", attempt="a1"))
+    return h.history()
+
+
+def ao702_refused_yet_counted() -> History:
+    h = Builder()
+    h.issue()
+    h.prepare("r1", busy="contention")
+    h.read("after_heal", prepared=1)
+    return h.history()
+
+
+def ao702_refused_yet_applied() -> History:
+    h = Builder()
+    h.issue()
+    call = h.begin("prepare", request="r1", attempt="a1")
+    h.end(call, "refused", None)
+    h.sink_gets(call, "k1", request="r1")
+    return h.history()
+
+
+def ao703_no_record() -> History:
+    h = Builder(claims=["audit"])
+    h.audit(3)
+    h.issue()
+    h.use("r1")
+    h.audit(5)
+    return h.history()
+
+
+def ao704_does_not_verify() -> History:
+    h = Builder(claims=["audit"])
+    h.audit(3, ok=False)
+    return h.history()
+
+
+def ao704_shrank() -> History:
+    h = Builder(claims=["audit"])
+    h.audit(3)
+    h.audit(2)
+    return h.history()
+
+
+def ao704_another_head() -> History:
+    h = Builder(claims=["audit"])
+    h.audit(3)
+    h.audit(3, head="other")
+    return h.history()
+
+
+def ao801_first_use() -> History:
+    h = Builder()
+    h.issue()
+    h.prepare("r1", refused="exhausted")
+    return h.history()
+
+
+def ao801_first_issue() -> History:
+    h = Builder()
+    h.issue(refused="duplicate")
+    return h.history()
+
+
+def ao801_guarded_replay() -> History:
+    h = Builder(operations=GUARDED, sink="control")
+    h.issue()
+    h.execute("r1", replayed=True)
+    return h.history()
+
+
+def ao802_leaked_unit() -> History:
+    h = Builder(budget=2, claims=["multi_budget"])
+    h.issue()
+    h.use("r1")
+    h.phase("drain")
+    h.prepare("r2", refused="exhausted")
+    h.prepare("r3", refused="exhausted")
+    return h.history()
+
+
+def ao802_view_has_a_free_one() -> History:
+    h = Builder()
+    h.issue()
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.phase("drain")
+    h.prepare("r2", node="n2", refused="exhausted")
+    h.phase("end")
+    h.read(issued=1)
+    return h.history()
+
+
+def ao802_replayed_to_a_fresh_request() -> History:
+    h = Builder(budget=2, claims=["multi_budget"], operations=GUARDED)
+    h.issue()
+    h.execute("r1")
+    h.phase("drain")
+    h.execute("r2", replayed=True)
+    return h.history()
+
+
+def ao803_retry_costs_two() -> History:
+    h = Builder(budget=2, claims=["multi_budget"], facts=ATTEMPTS)
+    h.issue()
+    h.prepare("r1", unknown="dropped")
+    h.use("r1")
+    h.read(prepared=1, committed=1)
+    return h.history()
+
+
+def ao803_never_ends() -> History:
+    h = Builder(facts=ATTEMPTS)
+    h.issue()
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.prepare("r1", node="n2", refused="duplicate")
+    h.read(prepared=1)
+    return h.history()
+
+
+def ao804_silent() -> History:
+    h = Builder()
+    h.issue()
+    h.phase("drain")
+    h.prepare("r1", unknown="silent")
+    return h.history()
+
+
+def ao804_always_busy() -> History:
+    h = Builder()
+    h.issue()
+    h.phase("drain")
+    h.prepare("r1", busy="contention")
+    h.prepare("r1", busy="contention")
+    h.prepare("r1", busy="contention")
+    return h.history()

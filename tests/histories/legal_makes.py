@@ -1,0 +1,215 @@
+"""Legal: ledgers of another make, attacks that are refused, waiting that is honest."""
+
+from __future__ import annotations
+
+from admitone.scenarios.history import History
+from admitone.targets.declaration import Facts
+from admitone.targets.terms import Admission, Call, Validity
+
+from ..historybuilder import ARGS, GUARDED, Builder
+
+ATTEMPTS = Facts(attempt_identity=True, recovery="resend")
+EVERYTHING = ["multi_budget", "recover", "durable_process", "audit"]
+
+
+def memory_ledger_that_never_claimed_to_survive() -> History:
+    h = Builder(operations=GUARDED)
+    h.issue()
+    h.execute("r1")
+    h.kill()
+    h.read("after_fault", known=False)
+    return h.history()
+
+
+def two_confirmations_of_one_call() -> History:
+    h = Builder()
+    h.approve("L", event="e2")
+    h.issue("R1")
+    h.issue("R2")
+    h.use("r1", record="R1", slot="1")
+    h.use("r2", record="R2", slot="1")
+    return h.history()
+
+
+def issue_asked_again_answers_the_same() -> History:
+    h = Builder(claims=EVERYTHING)
+    h.audit(0)
+    call = h.begin("issue")
+    h.unknown(call)
+    h.issue()
+    h.issue()
+    h.audit(1)
+    h.read(issued=1)
+    return h.history()
+
+
+def repeated_commit_leaves_no_record() -> History:
+    h = Builder(claims=["audit", "repeat_commit"], facts=ATTEMPTS)
+    h.issue()
+    h.audit(1)
+    use = h.prepare("r1")
+    h.prepare("r1")
+    h.effect(use)
+    h.commit(use)
+    h.commit(use)
+    h.audit(3)
+    return h.history()
+
+
+def every_operation_leaves_two_records() -> History:
+    h = Builder(claims=["audit"], budget=2)
+    h.audit(1)
+    h.issue()
+    h.use("r1")
+    h.revoke(1)
+    h.audit(9)
+    return h.history()
+
+
+def tampered_copy_does_not_verify() -> History:
+    h = Builder(claims=["audit"])
+    h.audit(3)
+    h.audit(2, ok=False, moment="tampered: cut tail")
+    h.audit(3)
+    return h.history()
+
+
+def tokens_without_a_stored_record() -> History:
+    h = Builder(facts=Facts(issues="held"))
+    h.issue("token-1")
+    h.issue("token-2")
+    h.use("r1", record="e1")
+    h.prepare("r2", record="e1", refused="duplicate")
+    return h.history()
+
+
+def theft_is_refused() -> History:
+    h = Builder(facts=Facts(binds=("executor",)))
+    h.issue()
+    h.prepare("x1", refused="wrong_principal", executor="E7")
+    h.use("r1")
+    return h.history()
+
+
+def odd_budget_is_refused() -> History:
+    h = Builder(budget=float("nan"))
+    h.issue(refused="invalid")
+    return h.history()
+
+
+def expired_before_the_drain() -> History:
+    h = Builder(validity=Validity(0.0, 60.0), claims=["expiry"])
+    h.issue()
+    h.phase("drain")
+    h.prepare("r1", refused="unspecified")
+    return h.history()
+
+
+def revoked_before_the_drain() -> History:
+    h = Builder(budget=2, claims=["multi_budget", "revoke"])
+    h.issue()
+    h.use("r1")
+    h.revoke(1)
+    h.phase("drain")
+    h.prepare("r2", refused="revoked")
+    h.phase("end")
+    h.read(committed=1, revoked=1)
+    return h.history()
+
+
+def busy_until_it_is_free() -> History:
+    h = Builder()
+    h.issue()
+    h.phase("drain")
+    h.prepare("r1", busy="contention")
+    h.prepare("r1", busy="contention")
+    h.use("r1")
+    h.prepare("r2", refused="exhausted")
+    return h.history()
+
+
+def busy_while_a_dead_holder_is_unresolved() -> History:
+    h = Builder()
+    h.issue()
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.phase("drain")
+    h.prepare("r2", busy="in_flight", node="n2")
+    h.prepare("r2", busy="in_flight", node="n2")
+    h.read(prepared=1)
+    return h.history()
+
+
+def silent_because_another_stands_in_the_lock() -> History:
+    h = Builder()
+    h.issue()
+    held = h.begin("prepare", request="r1", attempt="a1")
+    h.stop("prepare", held)
+    h.prepare("r2", node="n2", unknown="silent")
+    h.go()
+    h.end(held, "granted", Admission("R", "s1"))
+    return h.history()
+
+
+def argument_that_the_ledger_does_not_bind() -> History:
+    h = Builder(facts=Facts(binds=("tool",)))
+    h.issue()
+    h.effect(h.prepare("r1"), args={**ARGS, "amount": "10.00"})
+    return h.history()
+
+
+def stored_call_in_another_order() -> History:
+    h = Builder(facts=Facts(binds=("tool", "args", "principal")))
+    h.issue()
+    backwards = dict(reversed(ARGS.items()))
+    use = h.prepare("r1", sends=Call("pay", backwards, "user", "account/1"))
+    h.effect(use, args=backwards)
+    h.commit(use)
+    return h.history()
+
+
+def refused_first_and_granted_later() -> History:
+    h = Builder(budget=2, claims=["multi_budget"])
+    h.issue()
+    first = h.prepare("r1")
+    h.prepare("r2", refused="held")
+    h.effect(first)
+    h.commit(first)
+    h.use("r2")
+    h.read(committed=2)
+    return h.history()
+
+
+def recovery_that_names_nothing() -> History:
+    h = Builder(claims=["recover"])
+    h.issue()
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.phase("recover")
+    h.recover(Admission("R"))
+    call = h.begin("effect", "n9", "E9", admission=Admission("R"))
+    h.sink_gets(call, "k1", node="n9")
+    h.end(call)
+    h.end(h.begin("commit", "n9", "E9", admission=Admission("R")))
+    h.phase("drain")
+    h.prepare("r2", node="n2", refused="exhausted")
+    h.phase("end")
+    h.read(committed=1)
+    return h.history()
+
+
+def foreign_units_in_a_shared_store() -> History:
+    h = Builder(claims=["recover"])
+    h.issue()
+    h.use("r1", slot="s1")
+    h.recover(Admission("another record", "s1"), Admission("a third", "s2"))
+    return h.history()
+
+
+def lost_unit_after_a_non_effect() -> History:
+    h = Builder(facts=Facts(after_not_applied="blocked"), operations=GUARDED)
+    h.issue()
+    h.execute("r1", sink="refused", refused="unspecified")
+    h.phase("drain")
+    h.execute("r2", sink=None, refused="in_doubt")
+    return h.history()
