@@ -67,6 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands.add_parser("run", help="test ledgers (default: the embedded reference)"))
     _add_replay(commands.add_parser("replay", help="repeat one schedule, from its id alone"))
     _add_explain(commands.add_parser("explain", help="what a code of a check means"))
+    _add_judge(commands.add_parser("judge", help="judge a recorded history, without a run"))
+    _add_report(commands.add_parser("report", help="print again what a journal holds"))
     _add_sink(commands.add_parser("serve-sink", help="run the sink as a server of its own"))
     return parser
 
@@ -98,6 +100,17 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 def _add_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("code", metavar="CODE", help="a check's code, such as AO104")
     parser.set_defaults(command=_explain)
+
+
+def _add_judge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("history", type=Path, metavar="HISTORY", help="a file of histories/")
+    parser.set_defaults(command=_judge)
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    default = Path("admitone-report/journal.jsonl")
+    parser.add_argument("journal", type=Path, nargs="?", default=default, metavar="JOURNAL")
+    parser.set_defaults(command=_report)
 
 
 def _add_sink(parser: argparse.ArgumentParser) -> None:
@@ -138,6 +151,18 @@ def _explain(options: argparse.Namespace) -> int:
     from .command_explain import explain
 
     return explain(options)
+
+
+def _judge(options: argparse.Namespace) -> int:
+    from .command_judge import judge
+
+    return judge(options)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from .command_judge import report
+
+    return report(options)
 
 
 def _serve_sink(options: argparse.Namespace) -> int:
