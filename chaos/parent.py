@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,7 @@ class WarmParent:
         try:
             self.greeting = self._greeted(self._receive(warm_deadline_s))
         except BaseException:
+            self._process.kill()  # it may hang in an import, and has no nodes yet
             self.close()
             raise
 
@@ -114,8 +116,10 @@ class WarmParent:
     def _receive(self, deadline_s: float) -> dict[str, Any]:
         ready = select.poll()
         ready.register(self._control, select.POLLIN)
+        until = time.monotonic() + deadline_s
         while b"\n" not in self._buffer:
-            if not ready.poll(deadline_s * 1000):
+            left_s = until - time.monotonic()
+            if left_s <= 0 or not ready.poll(left_s * 1000):
                 raise TargetProblem(
                     f"{self.target}: its process did not answer within {deadline_s:.0f} s "
                     f"(importing, or making a node). Its output is in {self.log}."
@@ -125,11 +129,23 @@ class WarmParent:
                 raise TargetProblem(self._died())
             self._buffer += data
         line, _, self._buffer = self._buffer.partition(b"\n")
-        message: dict[str, Any] = json.loads(line)
+        message = self._message(line)
         left = message.get("left", 0)
         for pid, status in message.get("ended", ()):
             ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
             self._ended[pid] = Ended(pid, ended_by, left)
+        return message
+
+    def _message(self, line: bytes) -> dict[str, Any]:
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict):
+            raise TargetProblem(
+                f"{self.target}: its process wrote {line[:60]!r} where only this suite may write: "
+                "to a descriptor that it did not open"
+            )
         return message
 
     def _died(self) -> str:

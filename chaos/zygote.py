@@ -44,7 +44,12 @@ def main(arguments: list[str]) -> None:
         return
     gc.collect()
     gc.freeze()  # what is here already is never traversed, so never copied, in a node
-    _serve(control, target, Path(arguments[2]), prctl)
+    prctl(_PR_SET_PDEATHSIG, 0)  # the end of the control socket says it too, and leaves time:
+    children: set[int] = set()
+    _serve(control, target, Path(arguments[2]), prctl, children)
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+    _end_orphans(set())
 
 
 class _Nobody:
@@ -54,10 +59,15 @@ class _Nobody:
         """Nothing is watched in the warm parent."""
 
 
-def _serve(control: socket.socket, target: Any, folder: Path, prctl: Any) -> None:
-    children: set[int] = set()
+def _serve(
+    control: socket.socket, target: Any, folder: Path, prctl: Any, children: set[int]
+) -> None:
+    """Until the harness closes its end, or is gone."""
     while True:
-        request, descriptors, _, _ = socket.recv_fds(control, 4096, 1)
+        try:
+            request, descriptors, _, _ = socket.recv_fds(control, 4096, 1)
+        except OSError:
+            return
         if not request:
             return
         report = _reap(children)
@@ -103,16 +113,22 @@ def _reap(children: set[int]) -> dict[str, Any]:
         if pid in children:
             children.discard(pid)
             ended.append([pid, status])
-    left = 0
-    if ended:
-        for orphan in _children() - children:
-            try:
-                psutil.Process(orphan).kill()
-                os.waitpid(orphan, 0)
-                left += 1
-            except (psutil.Error, ChildProcessError):
-                continue
+    left = _end_orphans(children) if ended else 0
     return {"ended": ended, "left": left}
+
+
+def _end_orphans(nodes: set[int]) -> int:
+    """Kill every child that is no node, and theirs, which become ours; how many there were."""
+    ended = 0
+    while orphans := _children() - nodes:
+        for orphan in orphans:
+            try:
+                os.kill(orphan, signal.SIGKILL)
+                os.waitpid(orphan, 0)
+            except (ProcessLookupError, ChildProcessError):
+                continue
+            ended += 1
+    return ended
 
 
 def _children() -> set[int]:

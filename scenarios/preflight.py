@@ -83,24 +83,37 @@ def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> Template:
     if not isinstance(heard, Said):
         raise TargetProblem(f"{name}: deploy() ended without an answer: {heard}")
     if "unclassified" in heard.message:
-        raise TargetProblem(
-            f"{name}: deploy() raised {heard.message['unclassified']}\n{heard.message['raised']}"
-        )
+        raised = heard.message.get("raised", "")
+        raise TargetProblem(f"{name}: deploy() raised {heard.message['unclassified']}\n{raised}")
     try:
         deployment = decode(heard.message.get("value"))
-    except ValueProblem as problem:
+    except (ValueProblem, RecursionError) as problem:
         raise TargetProblem(f"{name}: deploy(): {problem}; its store must be plain JSON") from None
     if not isinstance(deployment, Deployment):
         raise TargetProblem(f"{name}: deploy() must return Deployment(store=…), not {deployment!r}")
     if deployment.servers:
         raise TargetProblem(f"{name}: this version cannot start servers for a target yet")
-    if str(workspace) in json.dumps(deployment.store):
+    try:
+        stored = json.dumps(deployment.store)
+    except (TypeError, ValueError):
+        raise TargetProblem(
+            f"{name}: deploy() returned the store {deployment.store!r}; it must be plain JSON"
+        ) from None
+    if str(workspace) in stored or str(workspace.resolve()) in stored:
         raise TargetProblem(
             f"{name}: the store that deploy() returned contains the workspace's own path. The "
             "workspace is copied for every use: give paths relative to it, and join them with "
             "env.workspace in open()."
         )
-    return Template.of(deployment.store, workspace)
+    try:
+        template = Template.of(deployment.store, workspace)
+        template.write(workspace.with_name("copied"))
+    except OSError as problem:
+        raise TargetProblem(
+            f"{name}: the workspace that deploy() filled cannot be copied: {problem}. Leave only "
+            "files and folders in it; make sockets and pipes in open()."
+        ) from None
+    return template
 
 
 class _Check:
