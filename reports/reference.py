@@ -1,0 +1,137 @@
+"""The reference pages of ``docs/reference/``, written from the code that they describe.
+
+``python -m admitone.reports.reference DIR`` writes them; a test holds the committed pages against
+this module, so a check or a failure point that changes takes its page along.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from ..scenarios.checks import CHECKS, Check
+from ..scenarios.facts import FAILURE_POINTS
+from ..scenarios.frame import COVERED
+from ..scenarios.placement import Place, Step, Survey, places
+from ..scenarios.scene import durable_by_then
+
+HUNDREDS: Final[Mapping[str, str]] = {
+    "AO1": "Budget",
+    "AO2": "Identity",
+    "AO3": "Recovery",
+    "AO4": "Order",
+    "AO5": "Delegation",
+    "AO6": "Sink",
+    "AO7": "Durability and audit",
+    "AO8": "Liveness",
+    "AO9": "The suite itself",
+}
+
+_GENERATED: Final = (
+    "<!-- Generated from the code by `python -m admitone.reports.reference docs/reference`. -->"
+)
+_WRITE: Final = (Step("write", "before", 1, "COMMIT"), Step("write", "after", 1, "COMMIT"))
+_EFFECT: Final = (Step("effect", "before", 1), Step("effect", "after", 1))
+_LATER_WRITE: Final = (Step("write", "before", 2, "COMMIT"), Step("write", "after", 2, "COMMIT"))
+
+SPLIT: Final = Survey(
+    ("issue", "prepare", "commit"), {"issue": _WRITE, "prepare": _WRITE, "commit": _WRITE}
+)
+"""The plainest ledger with Prepare and Commit: one durable write in each operation."""
+
+GUARDED: Final = Survey(
+    ("issue", "execute"), {"issue": _WRITE, "execute": (*_WRITE, *_EFFECT, *_LATER_WRITE)}
+)
+"""The plainest ledger that runs the effect itself, between two durable writes."""
+
+
+def pages() -> dict[str, str]:
+    """File name to text, of every generated page."""
+    return {"checks.md": _text(_checks()), "failure-points.md": _text(_failure_points())}
+
+
+def _checks() -> Iterator[str]:
+    yield from ("# Checks", "", _GENERATED, "")
+    yield "A check reads one history and says how often the history could have broken its rule, and"
+    yield "where it did. `admitone explain CODE` prints the same. *Core* checks judge every ledger;"
+    yield "the others judge only a target that makes the claim, or states the fact, named here."
+    hundred = ""
+    for check in CHECKS.values():
+        if check.code[:3] != hundred:
+            hundred = check.code[:3]
+            yield from ("", f"## {hundred}xx {HUNDREDS[hundred]}")
+        yield from _check(check)
+
+
+def _check(check: Check) -> Iterator[str]:
+    judged = "core" if check.claim is None else f"claim `{check.claim}`"
+    yield from ("", f"### {check.code} {check.title}", "")
+    yield f"Judged for: {judged}. Source: {check.section}."
+    for head, text in (
+        ("Meaning", check.meaning),
+        ("Usual cause", check.cause),
+        ("What to do", check.remedy),
+    ):
+        yield from ("", f"**{head}.** {' '.join(text.split())}")
+
+
+def _failure_points() -> Iterator[str]:
+    yield from ("# Failure points", "", _GENERATED, "")
+    yield "Where a schedule of the family `crash` strikes: at a stop *before* or *after* a durable"
+    yield "write (`COMMIT`, an autocommitted statement, `fsync`, `rename`, the close of a written"
+    yield "file), before a reply, or while the effect is on its way. An operation with several"
+    yield "durable writes has the point at each of them; shown here is one write an operation."
+    yield "At each stop the process is killed, or its message is dropped."
+    yield from ("", "| point | split ledger | guarded ledger | durable by then |")
+    yield "| -- | -- | -- | -- |"
+    split, guarded = places(SPLIT), places(GUARDED)
+    for name, title in FAILURE_POINTS.items():
+        where = _stops(name, split), _stops(name, guarded)
+        durable = _durable(name) if name in COVERED else "–"
+        yield f"| {name} {title} | {where[0]} | {where[1]} | {durable} |"
+    absent = ", ".join(name for name in FAILURE_POINTS if name not in COVERED)
+    yield from ("", f"Not placed by any family yet: {absent}. Every run lists them under")
+    yield "`NOT exercised`; they do not make a run incomplete."
+    yield from ("", "A point that a ledger cannot have (no issue step, no commit step, no durable")
+    yield "write in it) is `not applicable`, with the reason. A placed point that never fired makes"
+    yield "the run incomplete (exit code 3)."
+
+
+def _stops(name: str, found: Sequence[Place]) -> str:
+    stops = [_stop(place) for place in found if place.name == name]
+    return "; ".join(stops) or "not placed"
+
+
+def _stop(place: Place) -> str:
+    """One place in words: "issue, before its write"."""
+    if place.transit is not None:
+        return f"effect {place.shown}"
+    assert place.point is not None
+    kind = {"write": "the durable write", "reply": "the reply", "effect": "the effect is sent"}
+    nth = f" {place.point.nth}" if place.point.kind == "write" and place.op == "execute" else ""
+    op = "executor" if place.op == "effect" else place.op
+    return f"{op}: {place.point.side} {kind[place.point.kind]}{nth}"
+
+
+def _durable(name: str) -> str:
+    known, prepared, committed = durable_by_then(name, 0)
+    if not known:
+        return "nothing"
+    return "Prepared" if prepared else "Committed" if committed else "Issued"
+
+
+def _text(lines: Iterator[str]) -> str:
+    return "\n".join(lines) + "\n"
+
+
+def main(folder: Path) -> None:
+    """Write every page there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/reference"))
