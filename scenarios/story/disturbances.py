@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from ...chaos.events import (
     Stopped,
 )
 from ..history import History
-from .calls import ADMITTING, FOREVER
+from .calls import FOREVER
 from .sinklog import EffectStory
 
 
@@ -61,12 +61,12 @@ def find_disturbances(history: History, effects: Sequence[EffectStory]) -> tuple
 
 
 class _Nodes:
-    """What each node still has to do: calls without a reply, admissions without a commit."""
+    """What each node still has to do: calls without a reply, uses that nobody has finished."""
 
     def __init__(self) -> None:
         self._calls: dict[int, Invoked] = {}
         self._open: Counter[str] = Counter()
-        self._uses: Counter[str] = Counter()
+        self._uses: dict[str, set[str | None]] = defaultdict(set)
 
     def see(self, event: Event) -> None:
         if isinstance(event, Invoked):
@@ -75,11 +75,19 @@ class _Nodes:
         elif isinstance(event, Replied) and event.call in self._calls:
             call = self._calls[event.call]
             self._open[call.node] -= 1
-            if call.op in ADMITTING and event.outcome in ("granted", "unknown"):
-                self._uses[call.node] += 1 if call.op == "prepare" else 0
-            elif call.op == "commit" and event.outcome in ("granted", "replayed"):
-                self._uses[call.node] -= 1
+            if call.op == "prepare" and event.outcome in ("granted", "unknown"):
+                self._uses[call.node].add(call.attempt)
+            elif _finishes(call, event):
+                for uses in self._uses.values():
+                    uses.discard(call.attempt)
 
     def owes(self, node: str, injected: bool) -> bool:
         """A fault ends what the node was about to do; a dismissal only what it was doing."""
-        return self._open[node] > 0 or (injected and self._uses[node] > 0)
+        return self._open[node] > 0 or (injected and bool(self._uses[node]))
+
+
+def _finishes(call: Invoked, reply: Replied) -> bool:
+    """The use of this call's attempt has come to its end, whoever brought it there."""
+    if call.op == "commit":
+        return reply.outcome in ("granted", "replayed")
+    return call.op == "prepare" and reply.outcome == "replayed"
