@@ -121,7 +121,7 @@ class WarmParent:
             left_s = until - time.monotonic()
             if left_s <= 0 or not ready.poll(left_s * 1000):
                 raise TargetProblem(
-                    f"{self.target}: its process did not answer within {deadline_s:.0f} s "
+                    f"{self.target}: its process did not answer within {deadline_s:g} s "
                     f"(importing, or making a node). Its output is in {self.log}."
                 )
             data = self._control.recv(65536)

@@ -183,7 +183,8 @@ def _stores_open() -> set[str]:
             )
         except (OSError, IndexError):
             continue
-        if path.startswith("/") and not path.startswith("/dev/") and int(flags, 8) & 3:
+        device = path.startswith("/dev/") and not path.startswith("/dev/shm/")
+        if path.startswith("/") and not device and int(flags, 8) & 3:
             found.add(path)
     return found
 

@@ -46,7 +46,8 @@ def read(node: NodeHandle, number: int, setting: Setting, approval: Approval) ->
     heard = node.hear(limit_s)
     while isinstance(heard, Said) and heard.message.get("reply") != number:
         # late answers of calls that were given up
-        heard = node.hear(max(0.0, until - time.monotonic()))
+        left_s = until - time.monotonic()
+        heard = node.hear(left_s) if left_s > 0 else Silent(limit_s)
     if isinstance(heard, Silent):
         return Reading(problem=f"not made within {limit_s:g} s")
     if not isinstance(heard, Said):
