@@ -91,6 +91,13 @@ class HttpSink:
         except (NotApplied, Malformed) as failure:
             raise EffectUnknown(f"the log cannot be read: {failure}") from None
 
+    def reset(self) -> None:
+        """Have the sink forget everything; only one that was started for it does. Raises
+        ``NotApplied`` or ``EffectUnknown`` unless it did."""
+        status, body = self._exchange("POST", "/reset", b"")
+        if status != HTTPStatus.OK:
+            raise EffectUnknown(_problem(body) or f"no sink was emptied (status {status})")
+
     def requests(self) -> tuple[Received, ...]:
         """Every request as it came, lookups too."""
         return self.log().requests

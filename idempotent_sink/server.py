@@ -10,6 +10,8 @@ effects to it, and it can be killed like anything else.
                                ``Idempotency-Key``. 200 applied or repeated; 422 refused.
 ``GET /effects?key=…``         200 found, 404 absent, 501 cannot tell.
 ``GET /log``                   requests, then applications, then an end line, as JSON lines.
+``POST /reset``                an empty world, numbers from 1. Only with ``--resettable``: else
+                               whoever can reach the sink could destroy the evidence.
 =============================  ===================================================================
 
 Everything but the log answers with one JSON object: an ``Answer``, or ``{"problem": sentence}``
@@ -55,9 +57,12 @@ class SinkServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, sink: Sink, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, sink: Sink, host: str = "127.0.0.1", port: int = 0, *, resettable: bool = False
+    ) -> None:
         super().__init__((host, port), _Handler)
         self.sink = sink
+        self.resettable = resettable
         self.url = f"http://{host}:{self.server_address[1]}"
         self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
 
@@ -110,7 +115,13 @@ class _Handler(BaseHTTPRequestHandler):
             )
 
     def _post(self) -> None:
-        if urlsplit(self.path).path != "/effects":
+        path = urlsplit(self.path).path
+        if path == "/reset" and self.server.resettable:
+            self.close_connection = True  # whatever body came with it is not read
+            self.server.sink.reset()
+            self._send(HTTPStatus.OK, "application/json", b'{"reset": true}')
+            return
+        if path != "/effects":
             self.close_connection = True
             self._problem(HTTPStatus.NOT_FOUND, "there is nothing here; POST /effects")
             return
@@ -171,7 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
 
-def serve(
+def serve(  # noqa: PLR0913  # each is one option of the command line
     store: Path,
     kind: SinkKind,
     host: str = "127.0.0.1",
@@ -181,6 +192,7 @@ def serve(
     receipt_key: bytes | None = None,
     until_eof: IO[str] | None = None,
     at_gap: Gap | None = None,
+    resettable: bool = False,
 ) -> None:
     """Serve a store until interrupted, or until ``until_eof`` ends. ``ready`` gets the url.
 
@@ -198,7 +210,7 @@ def serve(
 
     sink = Sink(store, kind, receipt_key, gap=stand)
     try:
-        with SinkServer(sink, host, port) as server:
+        with SinkServer(sink, host, port, resettable=resettable) as server:
             if ready is not None:
                 ready(server.url)
             if until_eof is None:
@@ -220,6 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--kind", choices=SINK_KINDS, default="idempotent")
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
     parser.add_argument("--until-eof", action="store_true", help="leave when stdin is closed")
+    parser.add_argument("--resettable", action="store_true", help="serve POST /reset")
     parser.add_argument(
         "--hold-gap",
         action="store_true",
@@ -236,6 +249,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             receipt_key=bytes.fromhex(key) if key else None,
             until_eof=sys.stdin if options.until_eof else None,
             at_gap=_say_gap if options.hold_gap else None,
+            resettable=options.resettable,
         )
     except (StoreProblem, OSError, OverflowError, ValueError) as problem:
         sys.stderr.write(f"admitone-sink: {problem}\n")

@@ -22,6 +22,7 @@ class Setting:
     deadline_s: float
     lease_s: float = 1.0
     patience_s: float = 2.0
+    sink_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

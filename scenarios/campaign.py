@@ -25,6 +25,7 @@ from .families import FAMILIES, Subjects
 from .plan import Plan
 from .preflight import Fitting, fit
 from .results import ScheduleResult
+from .sinks import SinkHome
 from .worker import Bench, Broke, Order, run_worker
 
 CHUNK: Final = 8
@@ -45,6 +46,7 @@ class Request:
     workers: int = 1
     histories: Path | None = None
     keep_share: float = 0.01
+    sink: SinkHome = "embedded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,9 @@ class _Hand:
     orders: int = 0
 
 
-def check_adapters(targets: Sequence[str], folder: Path) -> tuple[Fitting, ...]:
+def check_adapters(
+    targets: Sequence[str], folder: Path, sink: SinkHome = "embedded"
+) -> tuple[Fitting, ...]:
     """Warm every target once and check its adapter. Raises ``TargetProblem``."""
     fittings = []
     for number, target in enumerate(targets):
@@ -73,7 +77,7 @@ def check_adapters(targets: Sequence[str], folder: Path) -> tuple[Fitting, ...]:
         place.mkdir()
         parent = WarmParent(target, place, place / "output.log")
         try:
-            fittings.append(fit(parent, place))
+            fittings.append(fit(parent, place, sink=sink))
         finally:
             parent.close()
     return tuple(fittings)
@@ -106,7 +110,7 @@ class Campaign:
     ) -> None:
         self._request = request
         self._fittings = fittings
-        self._bench = Bench(fittings, references, folder, request.histories)
+        self._bench = Bench(fittings, references, folder, request.histories, sink=request.sink)
         self._placed = [placed_plans(f, request.families, request.seed) for f in fittings]
         self._hands: list[_Hand] = []
         limit = request.schedules

@@ -7,6 +7,7 @@ answer is lost (FP8). The sink itself knows nothing of faults.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +16,8 @@ from ..chaos.events import SinkApplied, SinkReplied, SinkRequested
 from ..chaos.handle import NodeHandle
 from ..chaos.recorder import Recorder
 from ..idempotent_sink.labels import find_label
-from ..idempotent_sink.protocol import SinkLike
+from ..idempotent_sink.protocol import Answer, SinkLike
+from ..targets.replies import EffectUnknown, NotApplied
 from ..targets.values import ValueProblem, decode, encode
 
 Transit = Literal["held", "lost", "unanswered"]
@@ -37,11 +39,16 @@ class Letter:
 
 
 class Desk:
-    """Serves the questions of all nodes of one schedule, and writes down each of them."""
+    """Serves the questions of all nodes of one schedule, and writes down each of them.
 
-    def __init__(self, sink: SinkLike, recorder: Recorder) -> None:
-        self._sink = sink
+    ``blind``: told why, when the sink itself is lost. ``passed_on``: requests that reached it.
+    """
+
+    def __init__(self, sink: SinkLike, recorder: Recorder, blind: Callable[[str], None]) -> None:
+        self.sink = sink
         self._recorder = recorder
+        self._blind = blind
+        self.passed_on = 0
         self._received = 0
         self._made_keys = 0
         self.effects = 0
@@ -72,9 +79,15 @@ class Desk:
     def deliver(self, letter: Letter, *, answer: bool = True) -> None:
         """The request reaches the sink, which acts; the answer goes back if anyone waits."""
         number = self._log(letter)
-        found = self._sink.request(
-            letter.key, letter.tool, letter.args, node=letter.node.name, call=letter.call
+        found = self._asked(
+            lambda: self.sink.request(
+                letter.key, letter.tool, letter.args, node=letter.node.name, call=letter.call
+            )
         )
+        if found is None:
+            self._recorder.record("sink", SinkReplied(number, "dropped"))
+            self._answer(letter, {"unknown": "the sink is lost"})
+            return
         if found.how == "applied" and found.application and found.receipt:
             self.effects += 1
             self._recorder.record(
@@ -111,12 +124,26 @@ class Desk:
             "sink",
             SinkRequested(number, node.name, call, key, "", None, None, lookup=True),
         )
-        found = self._sink.lookup(key)
+        found = self._asked(lambda: self.sink.lookup(key))
+        if found is None:
+            self._recorder.record("sink", SinkReplied(number, "dropped"))
+            node.say({"answer": message.get("ask"), "unknown": "the sink is lost"})
+            return
         self._recorder.record("sink", SinkReplied(number, found.how, found.receipt))
         if found.how == "cannot_tell":
             node.say({"answer": message.get("ask"), "unknown": "this sink cannot look up"})
         else:
             node.say({"answer": message.get("ask"), "receipt": encode(found.receipt)})
+
+    def _asked(self, ask: Callable[[], Answer]) -> Answer | None:
+        """The sink's answer. None: it died, or failed, and nobody planned it."""
+        try:
+            found = ask()
+        except (NotApplied, EffectUnknown) as failure:
+            self._blind(f"the suite's own sink is lost: {failure}")
+            return None
+        self.passed_on += found.request_number > 0
+        return found
 
     def _log(self, letter: Letter, *, held: bool = False) -> int:
         self._received += 1

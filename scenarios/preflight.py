@@ -18,13 +18,14 @@ from ..chaos.handle import NodeHandle, Said
 from ..chaos.parent import Greeting, TargetProblem, WarmParent
 from ..chaos.recorder import Recorder
 from ..chaos.runfolder import Template
-from ..idempotent_sink.sink import Sink
+from ..idempotent_sink.protocol import SinkLike
 from ..targets.terms import Deployment, Trust
 from ..targets.values import ValueProblem, decode
 from .calls import Setting
 from .client import Client, approve
 from .placement import Step, Survey
 from .scene import units
+from .sinks import SinkHome, open_sink, sink_url
 from .stage import Stage
 
 DEPLOY_DEADLINE_S: Final = 60.0
@@ -54,7 +55,13 @@ def patient_deadline_s(greeting: Greeting) -> float:
     return 10.0 + 4 * greeting.declaration.facts.waits_s
 
 
-def fit(parent: WarmParent, folder: Path, *, deadline_s: float | None = None) -> Fitting:
+def fit(
+    parent: WarmParent,
+    folder: Path,
+    *,
+    deadline_s: float | None = None,
+    sink: SinkHome = "embedded",
+) -> Fitting:
     """Check the adapter of a warmed target. Raises ``TargetProblem``.
 
     ``deadline_s``: the longest wait for any reply, deploy included, here and in every schedule
@@ -69,7 +76,7 @@ def fit(parent: WarmParent, folder: Path, *, deadline_s: float | None = None) ->
         )
     template = _deploy(parent, folder / "deployed", deadline_s or DEPLOY_DEADLINE_S)
     limit_s = deadline_s or patient_deadline_s(parent.greeting)
-    return _Check(parent, template, folder, limit_s).run()
+    return _Check(parent, template, folder, limit_s, sink).run()
 
 
 def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> Template:
@@ -120,9 +127,15 @@ class _Check:
     """One adapter check: an undisturbed use on a copy of the store, looked at from two nodes."""
 
     def __init__(
-        self, parent: WarmParent, template: Template, folder: Path, deadline_s: float
+        self,
+        parent: WarmParent,
+        template: Template,
+        folder: Path,
+        deadline_s: float,
+        sink: SinkHome,
     ) -> None:
         self._parent = parent
+        self._sink_home = sink
         self._deadline_s = deadline_s
         self._template = template
         self._folder = folder
@@ -131,12 +144,14 @@ class _Check:
     def run(self) -> Fitting:
         stage, sink = self._stage("first")
         stage.trace = True
-        node, client = self._client(stage, seed=1)
-        operations = self._operations(node)
-        self._use(stage, node, client)
-        survey = Survey(operations, _steps(stage, node))
-        self._shared(stage, client)
-        sink.close()
+        try:
+            node, client = self._client(stage, seed=1)
+            operations = self._operations(node)
+            self._use(stage, node, client)
+            survey = Survey(operations, _steps(stage, node))
+            self._shared(stage, client)
+        finally:
+            sink.close()
         stage.dismiss(node)
         return Fitting(
             self._parent.target,
@@ -147,11 +162,14 @@ class _Check:
             self._deadline_s,
         )
 
-    def _stage(self, name: str) -> tuple[Stage, Sink]:
+    def _stage(self, name: str) -> tuple[Stage, SinkLike]:
         workspace = self._folder / name
         self._template.write(workspace)
-        setting = Setting(workspace, self._template.store, TRUST, self._deadline_s)
-        sink = Sink(self._folder / f"{name}.sink", "idempotent", TRUST.receipt_key)
+        path = self._folder / f"{name}.sink"
+        sink = open_sink(self._sink_home, path, "idempotent", TRUST.receipt_key)
+        setting = Setting(
+            workspace, self._template.store, TRUST, self._deadline_s, sink_url=sink_url(sink)
+        )
         return Stage(self._parent, sink, setting, Recorder()), sink
 
     def _client(

@@ -48,10 +48,11 @@ class Stage:
         self.parent = parent
         self.setting = setting
         self.recorder = recorder
-        self.desk = Desk(sink, recorder)
+        self.desk = Desk(sink, recorder, self.blind)
         self.tally = Tally()
         self.nodes: list[NodeHandle] = []
         self.harmed = False
+        self.blinded = ""
         self.trace = False
         self._calls = 0
         self._names = 0
@@ -79,7 +80,7 @@ class Stage:
             "skew_s": skew_s,
             "lease_s": self.setting.lease_s,
             "patience_s": self.setting.patience_s,
-            "sink_url": None,
+            "sink_url": self.setting.sink_url,
         }
         pending = self._start("open", node, around, Subject(), executor)
         self.drive(pending)
@@ -369,6 +370,12 @@ class Stage:
         self.harmed = True
         whose: Any = fault
         self.recorder.record("harness", Harm(whose, what, detail))
+
+    def blind(self, what: str) -> None:
+        """The ground truth has a hole, through no fault of the ledger: nothing may be judged."""
+        if not self.blinded:
+            self.blinded = what
+            self.harm("harness", what)
 
     def inspect(self, node: NodeHandle, approval: Approval, label: str, moment: str) -> View | None:
         """Have a node read what the ledger durably holds, by a connection of its own."""

@@ -61,8 +61,8 @@ def _verdict(
 ) -> tuple[Verdict, str, list[Finding], dict[str, int]]:
     if problem:
         return "could_not_run", problem, [], {}
-    if broken := validate(history):
-        return "harness_error", f"the history breaks its own rules: {broken[0]}", [], {}
+    if unfit := _unfit(scene, history):
+        return "harness_error", unfit, [], {}
     try:
         opportunities, findings = judge(history)
     except JudgeProblem as wrong:
@@ -85,6 +85,15 @@ def _verdict(
     if scene.races_started and not scene.races_overlapped:
         return "not_exercised", "the two calls never overlapped", [], opportunities
     return "passed", "", [], opportunities
+
+
+def _unfit(scene: Scene, history: History) -> str:
+    """Why nothing may be concluded from this history. It is asked before any finding: what is
+    missing may be what would acquit."""
+    if scene.stage.blinded:
+        return f"harness: {scene.stage.blinded}"
+    broken = validate(history)
+    return f"the history breaks its own rules: {broken[0]}" if broken else ""
 
 
 def _vain_control(plan: Plan, scene: Scene, history: History) -> bool:

@@ -24,6 +24,7 @@ from .historyfile import write_history
 from .plan import Plan
 from .preflight import Fitting
 from .results import ScheduleResult
+from .sinks import SinkHome
 
 CONFIRM_TRIES: Final = 3
 """How often a violation by a veteran victim is tried again with a fresh one."""
@@ -66,6 +67,7 @@ class Bench:
     folder: Path
     histories: Path | None
     keep_share: float = 0.0
+    sink: SinkHome = "embedded"
 
 
 class Worker:
@@ -113,7 +115,13 @@ class Worker:
         folder = self._folder / f"t{target}"
         folder.mkdir(exist_ok=True)
         parent = WarmParent(fitting.target, folder, folder / "output.log")
-        return Conductor(parent, fitting, folder, reference=target in self._bench.references)
+        return Conductor(
+            parent,
+            fitting,
+            folder,
+            reference=target in self._bench.references,
+            sink=self._bench.sink,
+        )
 
     def _played(self, conductor: Conductor, target: int, plan: Plan) -> Played:
         """Play a plan; a violation is believed when a fresh victim shows it too."""

@@ -85,6 +85,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", choices=("quick",), default="quick", help="how much to run")
     parser.add_argument("--seed", type=_number, metavar="N", help="default: 0, for equal runs")
     parser.add_argument("-n", type=_count, metavar="N", dest="workers", help="worker processes")
+    _add_sink_home(parser)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the summary there too")
     parser.add_argument("--report-dir", type=Path, default=Path("admitone-report"), metavar="DIR")
     parser.set_defaults(command=_run)
@@ -94,7 +95,17 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="a schedule's id, as a report shows it")
     parser.add_argument("--times", type=_count, default=1, metavar="N", help="how often")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the ledger's store there")
+    _add_sink_home(parser)
     parser.set_defaults(command=_replay)
+
+
+def _add_sink_home(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sink",
+        choices=("embedded", "process"),
+        default="embedded",
+        help="where effects are applied: in the worker, or in a server of its own",
+    )
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:

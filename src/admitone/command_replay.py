@@ -27,11 +27,17 @@ def replay(options: argparse.Namespace) -> int:
         raise UsageProblem(f"--keep {options.keep}: the folder is not empty; name another one")
     with RunFolder() as folder:
         try:
-            fitting = check_adapters([plan.target], folder.path)[0]
+            fitting = check_adapters([plan.target], folder.path, options.sink)[0]
             parent = WarmParent(plan.target, folder.path, folder.path / "output.log")
         except TargetProblem as problem:
             raise UsageProblem(str(problem)) from None
-        conductor = Conductor(parent, fitting, folder.path, reference=is_reference(plan.target))
+        conductor = Conductor(
+            parent,
+            fitting,
+            folder.path,
+            reference=is_reference(plan.target),
+            sink=options.sink,
+        )
         try:
             plays = [conductor.play(plan, keep=options.keep, virgin=True)]
             plays += [conductor.play(plan, virgin=True) for _ in range(options.times - 1)]

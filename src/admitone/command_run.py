@@ -61,10 +61,11 @@ def run(options: argparse.Namespace) -> int:
         options.seed or 0,
         options.workers or len(os.sched_getaffinity(0)),
         reports.histories,
+        sink=options.sink,
     )
     with RunFolder() as folder:
         try:
-            fittings = check_adapters(targets, folder.path)
+            fittings = check_adapters(targets, folder.path, options.sink)
         except TargetProblem as problem:
             raise UsageProblem(str(problem)) from None
         return _play(request, fittings, folder.path, reports, options)

@@ -1,0 +1,92 @@
+"""A sink server as a child of this process: started, emptied between schedules, ended by its pid.
+
+It leaves with its parent, however the parent ends: it serves until the end of its standard input,
+and only the parent holds the other end. It has a session of its own, so Ctrl-C is not for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from .client import HttpSink
+from .protocol import SinkKind
+from .server import RECEIPT_KEY_VARIABLE
+
+READY_DEADLINE_S: Final = 30.0
+"""Longest time that a start may take on a loaded machine, seconds."""
+
+ANSWER_DEADLINE_S: Final = 30.0
+"""Longest wait for an answer: only a sink that hangs makes it pass, seconds."""
+
+
+class SinkProcessProblem(Exception):
+    """The sink server did not start. The text says what its process said."""
+
+
+class SinkProcess(HttpSink):
+    """See the module. The store is made at ``path``; what the server complains of, beside it."""
+
+    def __init__(self, path: Path, kind: SinkKind, receipt_key: bytes) -> None:
+        self._complaints = path.with_name(f"{path.name}.stderr")
+        command = [sys.executable, "-m", f"{__package__}.server", "--store", str(path)]
+        command += ["--kind", kind, "--port", "0", "--until-eof", "--resettable"]
+        with self._complaints.open("ab") as complaints:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                start_new_session=True,
+                env={**os.environ, RECEIPT_KEY_VARIABLE: receipt_key.hex()},
+            )
+        try:
+            super().__init__(self._first_line(), timeout_s=ANSWER_DEADLINE_S)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is still running."""
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """End the server and reap it."""
+        self._process.kill()
+        self._process.wait()
+        for end in (self._process.stdin, self._process.stdout):
+            if end is not None:
+                with contextlib.suppress(OSError):
+                    end.close()
+
+    def _first_line(self) -> str:
+        """The url, which the server prints when it can be spoken to."""
+        output = self._process.stdout
+        assert output is not None
+        ready = select.poll()
+        ready.register(output, select.POLLIN)
+        until = time.monotonic() + READY_DEADLINE_S
+        said = b""
+        while not said.endswith(b"\n"):
+            left_s = until - time.monotonic()
+            if left_s <= 0 or not ready.poll(left_s * 1000):
+                raise SinkProcessProblem(f"no sink was ready within {READY_DEADLINE_S:.0f} s")
+            more = os.read(output.fileno(), 4096)
+            if not more:
+                complaint = self._complaints.read_bytes()[-400:].decode("utf-8", "replace").strip()
+                raise SinkProcessProblem(f"the sink's process ended: {complaint or 'in silence'}")
+            said += more
+        return str(json.loads(said)["url"])
