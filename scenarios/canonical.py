@@ -90,6 +90,8 @@ class _Renamer:
                 self._learn_label(value, fields[name])
         elif name == "slots":
             fields[name] = self._slots(value)
+        elif name == "transitions" and value is not None:
+            fields[name] = [self._transition(*_items(each)) for each in _items(value)]
         else:
             fields[name] = self._inner(value)
 
@@ -117,10 +119,13 @@ class _Renamer:
 
     def _slots(self, value: Any) -> Any:
         """Slots in an order that does not depend on their random names."""
-        items = value.get("items") if isinstance(value, dict) else value
+        items = _items(value)
         if not isinstance(items, list):
             return self._inner(value)
         return [self._inner(item) for item in sorted(items, key=self._slot_order)]
+
+    def _transition(self, record: Any, slot: Any, operation: Any) -> list[Any]:
+        return [self._name(record), slot and self._name(slot), operation]
 
     def _slot_order(self, slot: Any) -> tuple[Any, ...]:
         named = self._names.get(str(slot.get("slot")))
@@ -133,3 +138,8 @@ class _Renamer:
         if self._first_count is None:
             self._first_count = view["count"]
         return self._inner({**view, "count": view["count"] - self._first_count})
+
+
+def _items(value: Any) -> Any:
+    """What a tuple on the wire holds; a list holds itself."""
+    return value.get("items") if isinstance(value, dict) else value
