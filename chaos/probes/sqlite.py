@@ -48,7 +48,7 @@ class ProbedCursor(RawCursor):
 
     _sight_pending = False
 
-    def execute(self, sql: str, *parameters: Any) -> Any:
+    def execute(self, sql: str, /, *parameters: Any) -> Any:
         connection = self._sight_connection(sql)
         if connection is None:
             return RawCursor.execute(self, sql, *parameters)
@@ -172,7 +172,7 @@ class ProbedConnection(RawConnection):
 
     # The driver makes a plain cursor for these three, whatever ``cursor`` was overridden to.
 
-    def execute(self, sql: str, *parameters: Any) -> Any:
+    def execute(self, sql: str, /, *parameters: Any) -> Any:
         return RawConnection.cursor(self, ProbedCursor).execute(sql, *parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> Any:
@@ -268,7 +268,7 @@ def _probing(factory: Any, raw: type, probe: type) -> Any:
     if factory is raw:
         return probe
     if isinstance(factory, type) and issubclass(factory, raw) and not issubclass(factory, probe):
-        return _mixed(factory, probe)
+        return _mixed(factory, probe)  # type: ignore[arg-type]  # classes are hashable
     return factory
 
 
