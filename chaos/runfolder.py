@@ -25,6 +25,8 @@ TEMPLATE_LIMIT_BYTES = 8 << 20
 """A deployed store up to this size is kept in memory and written out for every use."""
 
 _STALE_S = 3600.0
+_DYING_S = 5.0
+"""How long a process without a parent may take to die, seconds."""
 
 
 def base_folder() -> Path:
@@ -55,7 +57,7 @@ class RunFolder:
     def close(self) -> None:
         """Remove the folder and give the lock back."""
         if self._lock >= 0:
-            shutil.rmtree(self.path, ignore_errors=True)
+            _remove(self.path)
             os.close(self._lock)
             self._lock = -1
 
@@ -64,6 +66,16 @@ class RunFolder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _remove(folder: Path) -> None:
+    """Remove it, also while nodes that lost their worker are dying and still write into it."""
+    until = time.monotonic() + _DYING_S
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        if time.monotonic() > until:
+            return  # the next run's sweep gets it
+        time.sleep(0.01)
 
 
 def sweep(base: Path) -> int:

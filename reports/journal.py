@@ -13,15 +13,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, get_args
 
 from ..scenarios.results import ScheduleResult
-from ..scenarios.summary import RunFacts, RunTally
+from ..scenarios.summary import RunFacts, RunTally, StopReason
 from .lines import LineProblem, facts_fields, facts_from, packed, result_fields, result_from
 from .text import clean
 from .writer import Silent
 
 JOURNAL_VERSION: Final = 1
+STOP_REASONS: Final = get_args(StopReason)
 _LONGEST_LINE: Final = 1_000_000  # run.begin may be long, nothing is longer
 
 
@@ -77,6 +78,8 @@ class JournalWriter(Silent):
             "exit_code": tally.exit_code,
             "complete": tally.complete,
             "stop_reason": tally.stop_reason,
+            "stop_detail": clean(tally.stop_detail, 400),
+            "required_left": tally.required_left,
             "duration_s": round(tally.duration_s, 3),
             "schedules": tally.total().done,
         }
@@ -119,11 +122,21 @@ class JournalProblem(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a run ended, as its journal says: what ``RunTally.stop`` was told."""
+
+    reason: StopReason
+    detail: str
+    duration_s: float
+    required_left: int
+
+
+@dataclass(frozen=True, slots=True)
 class Journal:
     """What a journal holds. ``note`` is empty, or says what a reader must know of it.
 
-    ``facts`` are those of the first run in it; a resumed run has several. ``exit_code`` is the
-    last run's, None where it never came to its end.
+    ``facts`` are those of the first run in it; a resumed run has several. ``exit_code`` and
+    ``end`` are the last run's, None where it never came to its end.
     """
 
     facts: RunFacts
@@ -132,6 +145,7 @@ class Journal:
     exit_code: int | None
     torn: bool = False
     note: str = ""
+    end: RunEnd | None = None
 
 
 def read_journal(path: Path) -> Journal:
@@ -140,6 +154,7 @@ def read_journal(path: Path) -> Journal:
     facts: RunFacts | None = None
     results: list[ScheduleResult] = []
     runs, exit_code, torn = 0, None, 0
+    end: RunEnd | None = None
     for number, line in _numbered(path):
         if not line.endswith(b"\n"):
             torn = number
@@ -150,16 +165,27 @@ def read_journal(path: Path) -> Journal:
                 raise LineProblem("a journal begins with run.begin")
             if value["kind"] == "run.begin":
                 facts = facts or facts_from(value.get("facts") or {})
-                runs, exit_code = runs + 1, None
+                runs, exit_code, end = runs + 1, None, None
             elif value["kind"] == "schedule.end":
                 results.append(result_from(value))
             elif value["kind"] == "run.end":
-                exit_code = value.get("exit_code")
+                exit_code, end = value.get("exit_code"), _end(value)
         except LineProblem as wrong:
             raise JournalProblem(f"{path}, line {number}: {clean(wrong, 200)}") from None
     if facts is None:
         raise JournalProblem(f"{path}, line 1: nothing complete is written here")
-    return Journal(facts, tuple(results), runs, exit_code, bool(torn), _note(torn, exit_code))
+    note = _note(torn, exit_code)
+    return Journal(facts, tuple(results), runs, exit_code, bool(torn), note, end)
+
+
+def _end(value: Mapping[str, Any]) -> RunEnd:
+    reason, detail = value.get("stop_reason", "finished"), value.get("stop_detail", "")
+    if reason not in STOP_REASONS or not isinstance(detail, str):
+        raise LineProblem("run.end says no reason that a run has to end")
+    left, duration_s = value.get("required_left", 0), value.get("duration_s", 0.0)
+    if type(left) is not int or not isinstance(duration_s, (int, float)):
+        raise LineProblem("run.end has a number that is none")
+    return RunEnd(reason, detail, float(duration_s), left)
 
 
 def _note(torn: int, exit_code: int | None) -> str:

@@ -7,8 +7,10 @@ samples of them until the number or the time is reached.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +32,9 @@ from .worker import Bench, Broke, Order, run_worker
 
 CHUNK: Final = 8
 """Plans that a worker is given at once."""
+
+DISMISS_S: Final = 10.0
+"""How long workers may take to end the schedule they are at, seconds."""
 
 Ended = Literal["finished", "max_time", "suite_failed", "preflight"]
 
@@ -127,6 +132,11 @@ class Campaign:
                 counts[plan.family] = counts.get(plan.family, 0) + 1
         return counts
 
+    @property
+    def required_left(self) -> int:
+        """Placed positions that were not played yet."""
+        return len(self._required)
+
     def run(self, on_result: Callable[[ScheduleResult], None]) -> End:
         """Play everything; ``on_result`` gets each result as it comes."""
         orders = self._orders()
@@ -194,8 +204,9 @@ class Campaign:
     def _give(self, hand: _Hand, orders: Iterator[Order]) -> None:
         order = next(orders, None)
         if order is not None:
-            hand.pipe.send(order)
             hand.orders += 1
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                hand.pipe.send(order)  # one that died is heard of at the end of its pipe
 
     def _hear(
         self, hand: _Hand, orders: Iterator[Order], on_result: Callable[[ScheduleResult], None]
@@ -203,7 +214,14 @@ class Campaign:
         try:
             said = hand.pipe.recv()
         except (EOFError, OSError):
-            self._ended = End("suite_failed", "a worker process died", len(self._required))
+            how = _death(hand.pid)
+            self._hands.remove(hand)
+            self._ended = End(
+                "suite_failed",
+                f"a worker process died ({how}); the results before it are kept. If the machine "
+                "ran out of memory, run with a smaller -n",
+                len(self._required),
+            )
             return
         if isinstance(said, ScheduleResult):
             self._required.discard(said.id)
@@ -219,12 +237,24 @@ class Campaign:
         """End all workers: by the closed pipe, and by a kill if that is not enough."""
         for hand in self._hands:
             hand.pipe.close()
-        until = time.monotonic() + 10.0
-        for hand in self._hands:
-            while os.waitpid(hand.pid, os.WNOHANG) == (0, 0):
-                if time.monotonic() > until:
-                    os.kill(hand.pid, 9)
-                    os.waitpid(hand.pid, 0)
-                    break
+        until = time.monotonic() + DISMISS_S
+        try:
+            while self._hands and time.monotonic() < until:
+                self._hands = [hand for hand in self._hands if not _ended(hand.pid)]
                 time.sleep(0.01)
-        self._hands.clear()
+        finally:  # and at once where the user presses Ctrl-C again
+            for hand in self._hands:
+                os.kill(hand.pid, signal.SIGKILL)
+                os.waitpid(hand.pid, 0)
+            self._hands.clear()
+
+
+def _ended(pid: int) -> bool:
+    return os.waitpid(pid, os.WNOHANG) != (0, 0)
+
+
+def _death(pid: int) -> str:
+    """Reap a worker whose pipe broke, and say how it ended."""
+    _, status = os.waitpid(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

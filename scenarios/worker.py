@@ -175,6 +175,8 @@ def run_worker(number: int, bench: Bench, pipe: Connection) -> None:
     """The life of a worker process, from the fork to its end."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for courtesy in (signal.SIGTERM, signal.SIGHUP):  # the campaign's courtesy is not for us
+        signal.signal(courtesy, signal.SIG_DFL)
     cores = sorted(os.sched_getaffinity(0))
     with contextlib.suppress(OSError):
         os.sched_setaffinity(0, {cores[number % len(cores)]})

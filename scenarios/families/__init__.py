@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from ...targets.declaration import Declaration
 from ..placement import Survey
-from ..plan import Plan
+from ..plan import Plan, PlanProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +40,19 @@ FAMILIES: Final[dict[str, str]] = {
     "consumers": "held:HeldFamily",
 }
 """Family name to ``module:class`` in this package."""
+
+BUDGETS: Final = (1, 2)
+
+
+def budgets_of(declaration: Declaration) -> tuple[int, ...]:
+    """Budgets that a placed schedule is played with: more than 1 only where it is claimed."""
+    return BUDGETS if declaration.claims_that("multi_budget") else BUDGETS[:1]
+
+
+def budgeted(plan: Plan, declaration: Declaration) -> None:
+    """Raises ``PlanProblem`` for a budget that no run would try: a ledger may refuse it."""
+    if plan.budget not in budgets_of(declaration):
+        raise PlanProblem(
+            f"{plan.id}: no run plays this target with a budget of {plan.budget}; its budgets are "
+            f"{', '.join(map(str, budgets_of(declaration)))}"
+        )

@@ -19,11 +19,10 @@ from ..history import SinkKind
 from ..placement import Place, places
 from ..plan import Plan, PlanProblem
 from ..scene import Scene
-from . import Subjects
+from . import Subjects, budgeted, budgets_of
 
 VARIANTS: Final = ("kill", "drop")
 ORDERS: Final = ("retry", "recover")
-BUDGETS: Final = (1, 2)
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 
 
@@ -46,7 +45,7 @@ class CrashFamily:
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every place x variant x order x budget x sink."""
-        budgets = BUDGETS if subject.declaration.claims_that("multi_budget") else BUDGETS[:1]
+        budgets = budgets_of(subject.declaration)
         for place in places(subject.survey):
             tokens = (place.name, place.token) if place.token else (place.name,)
             for variant in VARIANTS:
@@ -84,10 +83,15 @@ class CrashFamily:
         scene.end(client, healer)
 
     def _parsed(self, plan: Plan, scene: Scene) -> tuple[Place, str, str]:
-        *tokens, variant, order = plan.params
-        name, token = (tokens[0], "".join(tokens[1:])) if tokens else ("", "")
+        budgeted(plan, scene.declaration)
+        *tokens, variant, order = plan.params if len(plan.params) > 2 else ("", "", "")
+        name, token = tokens[0], "".join(tokens[1:])
         for place in places(scene.survey):
-            if (place.name, place.token) == (name, token) and variant in VARIANTS:
+            if (
+                (place.name, place.token) == (name, token)
+                and variant in VARIANTS
+                and order in ORDERS
+            ):
                 return place, variant, order
         raise PlanProblem(
             f"{plan.id}: this target has no such place now. Its places are those that a fresh "

@@ -20,13 +20,12 @@ from ..history import SinkKind
 from ..placement import Survey, held_points
 from ..plan import Plan, PlanProblem
 from ..scene import Scene
-from . import Subjects
+from . import Subjects, budgeted, budgets_of
 
 HOLD_S: Final = 0.25
 """How long the second caller may take before the first one is released, seconds: longer than the
 lock lifetimes that a library would set for one statement, shorter than anybody's patience."""
 
-BUDGETS: Final = (1, 2)
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 
 
@@ -38,7 +37,7 @@ class HeldFamily:
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every point of issue and of the admitting operation x budget; sinks in turn."""
-        budgets = BUDGETS if subject.declaration.claims_that("multi_budget") else BUDGETS[:1]
+        budgets = budgets_of(subject.declaration)
         turn = 0
         for op in ("issue", _admitting(subject.survey)):
             for point in held_points(subject.survey, op):
@@ -70,6 +69,7 @@ class HeldFamily:
         scene.end(client, second)
 
     def _parsed(self, plan: Plan, scene: Scene) -> Point:
+        budgeted(plan, scene.declaration)
         for op in ("issue", _admitting(scene.survey)):
             for point in held_points(scene.survey, op):
                 if plan.params == ("held", op, f"{point.kind}{point.nth}", point.side):

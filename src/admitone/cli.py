@@ -1,7 +1,8 @@
 """The command line: parse, dispatch, one message for every mistake, and the exit codes.
 
 0 passed; 1 violation; 2 usage, configuration or preflight; 3 incomplete; 4 the suite itself
-failed; 130 interrupted, with a partial report.
+failed; 130 interrupted by Ctrl-C, SIGTERM or a closed terminal, with a partial report; 141 whoever
+read the output has left before the end (a run goes on all the same, and keeps its own code).
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -40,19 +43,41 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"on Linux only; this is {platform.system()}. Run it in a container or in CI."
             )
         command: Callable[[argparse.Namespace], int] = options.command
-        return command(options)
+        _interrupt_on(signal.SIGTERM, signal.SIGHUP)
+        code = command(options)
+        _flushed()
+        return code
     except UsageProblem as problem:
         print(f"admitone: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        print("admitone: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # whoever read our output has left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 4
+    except BrokenPipeError:
+        _flushed()
+        return 141
     except Exception:
         print("admitone: the suite itself failed; this says nothing of the target", file=sys.stderr)
         traceback.print_exc()
         return 4
+
+
+def _interrupt_on(*numbers: signal.Signals) -> None:
+    """Take these like Ctrl-C: end what was started, and leave a partial report. One that the
+    caller ignores (``nohup``) or handles stays his."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in numbers:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
+
+
+def _flushed() -> None:
+    """Write out what is left, or drop it: at exit Python would end with a code of its own."""
+    try:
+        sys.stdout.flush()
+    except OSError:  # nobody reads it any more, or the disk is full
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -133,17 +158,18 @@ def _add_sink(parser: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number from 1 upwards")
-    return value
+    return _at_least(1, text)
 
 
 def _number(text: str) -> int:
-    value = int(text)
-    if not 0 <= value < 2**63:
-        raise argparse.ArgumentTypeError(f"{text} is no number from 0 upwards")
-    return value
+    return _at_least(0, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and least <= int(digits[:20]) < 2**63):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number from {least} upwards")
+    return int(digits)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ import sys
 
 from .cli import UsageProblem
 from .reports.closing import Closing
-from .reports.journal import JournalProblem, read_journal
+from .reports.journal import JournalProblem, RunEnd, read_journal
 from .reports.lanes import lanes
 from .reports.text import clean
 from .scenarios.checks import JudgeProblem
@@ -47,13 +47,17 @@ def report(options: argparse.Namespace) -> int:
     try:
         journal = read_journal(options.journal)
     except JournalProblem as problem:
-        raise UsageProblem(f"report: {problem}") from None
+        raise UsageProblem(
+            f"report: {problem}; give the journal.jsonl of a report folder"
+        ) from None
     tally = RunTally(journal.facts)
     for result in journal.results:
         tally.add(result)
-    complete = journal.exit_code is not None
-    tally.stop("finished" if complete else "interrupted", duration_s=0.0)
+    end = journal.end or RunEnd("interrupted", "", 0.0, 0)
+    tally.stop(
+        end.reason, duration_s=end.duration_s, detail=end.detail, required_left=end.required_left
+    )
     Closing(sys.stdout, [str(options.journal)]).end(tally)
     if journal.note:
         print(f"admitone: {journal.note}", file=sys.stderr)
-    return tally.exit_code if complete else 130
+    return 130 if journal.exit_code is None else journal.exit_code

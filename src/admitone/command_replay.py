@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from .chaos.parent import TargetProblem, WarmParent
 from .chaos.runfolder import RunFolder
@@ -23,8 +24,8 @@ def replay(options: argparse.Namespace) -> int:
         family(plan.family)
     except PlanProblem as problem:
         raise UsageProblem(f"replay: {problem}") from None
-    if options.keep is not None and options.keep.exists() and any(options.keep.iterdir()):
-        raise UsageProblem(f"--keep {options.keep}: the folder is not empty; name another one")
+    if options.keep is not None:
+        _empty_folder(options.keep)
     with RunFolder() as folder:
         try:
             fitting = check_adapters([plan.target], folder.path, options.sink)[0]
@@ -45,6 +46,18 @@ def replay(options: argparse.Namespace) -> int:
         finally:
             conductor.close()
     return _tell(plays, output)
+
+
+def _empty_folder(keep: Path) -> None:
+    try:
+        keep.mkdir(parents=True, exist_ok=True)
+        filled = any(keep.iterdir())
+    except OSError as problem:
+        raise UsageProblem(
+            f"--keep {keep}: no folder can be made there ({problem.strerror}); name another one"
+        ) from None
+    if filled:
+        raise UsageProblem(f"--keep {keep}: the folder is not empty; name another one")
 
 
 def _tell(plays: list[Played], output: str) -> int:

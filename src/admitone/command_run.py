@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import platform
 import shlex
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -49,9 +51,8 @@ def run(options: argparse.Namespace) -> int:
     except ReportProblem as problem:
         print(problem, file=sys.stderr)
         return 2
-    _tidy(reports)
-    if options.json is not None and not options.json.absolute().parent.is_dir():
-        raise UsageProblem(f"--json {options.json}: its folder does not exist; make it first")
+    if options.json is not None:
+        _writable(options.json)
     chosen = options.schedules is not None
     request = Request(
         targets,
@@ -81,6 +82,14 @@ def _families(asked: Sequence[str] | None) -> tuple[str, ...]:
     return chosen
 
 
+def _writable(path: Path) -> None:
+    """Say now, and not after the run, that the summary cannot be stored there."""
+    if not path.absolute().parent.is_dir():
+        raise UsageProblem(f"--json {path}: its folder does not exist; make it first")
+    if path.is_dir() or not os.access(path.absolute().parent, os.W_OK):
+        raise UsageProblem(f"--json {path}: no file can be written there; name another one")
+
+
 def _tidy(reports: ReportFolder) -> None:
     """Histories of an earlier run would be taken for this one's."""
     for old in reports.histories.glob("*.jsonl"):
@@ -97,6 +106,13 @@ def _play(
     """Run it with every writer listening."""
     references = frozenset(i for i, name in enumerate(request.targets) if is_reference(name))
     campaign = Campaign(request, fittings, folder, references)
+    if not sum(campaign.planned.values()):
+        raise UsageProblem(
+            f"{', '.join(request.targets)}: nothing in {', '.join(request.families)} can be tried "
+            "on it: no stop was seen in an undisturbed use. Choose other families, or show the "
+            "ledger's durable writes with env.at."
+        )
+    _tidy(reports)
     facts = _facts(request, fittings, campaign, options)
     tally = RunTally(facts)
     files = [str(reports.journal), str(reports.summary), str(reports.histories)]
@@ -110,21 +126,25 @@ def _play(
         writers.append(SummaryFile(options.json))
     fan = Fan(writers, lambda text: print(f"admitone: {text}", file=sys.stderr))
     began_s = time.monotonic()
-    print(
-        f"admitone {__version__} · {', '.join(request.targets)} · seed {request.seed}", flush=True
-    )
+    with contextlib.suppress(OSError):  # a run is not for its output alone
+        print(
+            f"admitone {__version__} · {', '.join(request.targets)} · seed {request.seed}",
+            flush=True,
+        )
     fan.begin(facts)
     try:
         end = campaign.run(lambda result: _told(result, tally, fan, reports))
         reason: StopReason = end.reason
         detail, left = end.detail, end.required_left
     except KeyboardInterrupt:
-        reason, detail, left = "interrupted", "", 0
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what follows is short, and worth having
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        reason, detail, left = "interrupted", "", campaign.required_left
     duration_s = time.monotonic() - began_s
     tally.stop(reason, duration_s=duration_s, detail=detail, required_left=left)
     fan.end(tally)
     if tally.stop_detail:
-        print(tally.stop_detail, file=sys.stderr)
+        print(f"admitone: {tally.stop_detail}", file=sys.stderr)
     return tally.exit_code
 
 
