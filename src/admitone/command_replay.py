@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from .chaos.parent import TargetProblem, WarmParent
@@ -63,6 +62,8 @@ def _empty_folder(keep: Path) -> None:
 def _tell(plays: list[Played], output: str) -> int:
     first = plays[0]
     result = first.result
+    if result.verdict == "could_not_run":
+        raise UsageProblem(f"replay: {clean(result.reason, 600)}")
     for finding in result.findings:
         print(lanes(first.history, finding))
         print()
@@ -80,7 +81,4 @@ def _tell(plays: list[Played], output: str) -> int:
         return 1
     if verdicts == {"passed"}:
         return 0
-    if verdicts == {"could_not_run"}:
-        print("admitone: this id cannot be played on this target now", file=sys.stderr)
-        return 2
     return 3
