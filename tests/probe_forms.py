@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from admitone.chaos.probes import sight
+from admitone.chaos.probes import sight, statements
 
 BEGIN: Final = ["begin.before", "begin.after"]
 STATEMENT: Final = ["statement.before", "statement.after"]
@@ -162,7 +162,7 @@ class Notes:
         self.points: list[str] = []
 
     def point(self, kind: str, side: str, text: str) -> None:
-        assert 0 < len(text) <= sight.TEXT_LIMIT
+        assert 0 < len(text) <= statements.TEXT_LIMIT
         if not text.startswith("PRAGMA database_list"):
             self.points.append(f"{kind}.{side}")
 

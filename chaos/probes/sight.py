@@ -15,15 +15,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 Kind = Literal["begin", "statement", "write"]
 """``begin`` opens a transaction; ``write`` is a durable write: the COMMIT of a transaction that
 changed something, an autocommitted statement that did, fsync, rename, close of a written file."""
 
 Side = Literal["before", "after"]
-
-TEXT_LIMIT: Final = 500
 
 T = TypeVar("T")
 
@@ -49,13 +47,18 @@ class Observer(Protocol):
     def point(self, kind: Kind, side: Side, text: str) -> Raise | None: ...
 
 
+def _nobody(_kind: Kind, _side: Side, _text: str) -> Raise | None:
+    return None
+
+
 watching = False
 """The switch. Probes read it before anything else; set it with ``watch``."""
 
 covered: list[type] = []
 """Driver connections that a driver probe sees into: the layers above them keep silent."""
 
-_observer: Observer | None = None
+tell: Callable[[Kind, Side, str], Raise | None] = _nobody
+"""The observer's ``point``; probes call it themselves only where they have read the switch."""
 
 
 def install(observer: Observer, root: Path | None = None) -> None:
@@ -65,8 +68,8 @@ def install(observer: Observer, root: Path | None = None) -> None:
     """
     from . import alchemy, files, sqlite  # they report to this module
 
-    global _observer  # noqa: PLW0603  # one per process
-    _observer = observer
+    global tell  # noqa: PLW0603  # one per process
+    tell = observer.point
     files.below(root)
     sqlite.install()
     files.install()
@@ -77,9 +80,9 @@ def uninstall() -> None:
     """Give the drivers back. Objects that were made meanwhile go on working, unseen."""
     from . import alchemy, files, sqlite
 
-    global _observer  # noqa: PLW0603
+    global tell  # noqa: PLW0603
     watch(False)
-    _observer = None
+    tell = _nobody
     alchemy.uninstall()
     files.uninstall()
     sqlite.uninstall()
@@ -104,15 +107,15 @@ def watched() -> Iterator[None]:
 
 def report(kind: Kind, side: Side, text: str) -> Raise | None:
     """Tell the observer, and hand back its answer."""
-    if not watching or _observer is None:
-        return None
-    return _observer.point(kind, side, text[:TEXT_LIMIT])
+    return tell(kind, side, text) if watching else None
 
 
 def around(kind: Kind, text: str, action: Callable[[], T]) -> T:
     """Run ``action`` between its two points; both are reported also when it fails."""
-    report(kind, "before", text)
+    if not watching:
+        return action()
+    tell(kind, "before", text)
     try:
         return action()
     finally:
-        report(kind, "after", text)
+        tell(kind, "after", text)

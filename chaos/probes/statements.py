@@ -26,6 +26,8 @@ Verb = Literal[
     "other",
 ]
 
+TEXT_LIMIT: Final = 500
+
 _COMMENT: Final = r"--[^\n]*|/\*.*?(?:\*/|\Z)"
 _NOISE: Final = re.compile(
     rf"{_COMMENT}|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]", re.DOTALL
@@ -58,9 +60,11 @@ _VERBS: Final[dict[str, Verb]] = {
 class Statement:
     """One statement as the probes need it.
 
+    ``text``           without white space around it, and bounded; ``sql``: all of it.
     ``savepoint``      its name, where the verb is about one.
     ``returning``      it hands back the rows that it changed, one by one.
     ``conditional``    it changes the schema only IF (NOT) EXISTS.
+    ``plain``          inside a transaction it needs no further look.
     ``driver_begins``  the ``sqlite3`` module opens a transaction before it, in its legacy mode.
     """
 
@@ -70,6 +74,8 @@ class Statement:
     returning: bool = False
     conditional: bool = False
     driver_begins: bool = False
+    plain: bool = False
+    sql: str = ""
 
 
 @lru_cache(maxsize=1024)
@@ -84,12 +90,14 @@ def read(sql: str) -> Statement:
         found = _SAVEPOINT.match(_COMMENTS.sub(" ", sql))
         name = found.group(1).strip("\"'`[]").casefold() if found else ""
     return Statement(
-        text=sql.strip(),
+        text=sql.strip()[:TEXT_LIMIT],
         verb=verb,
         savepoint=name,
         returning=verb == "change" and re.search(r"\bRETURNING\b", bare) is not None,
         conditional=verb == "schema" and re.search(r"\bIF\b.*\bEXISTS\b", bare) is not None,
         driver_begins=first in _DRIVER_BEGINS,
+        plain=verb in ("change", "other", "rollback"),
+        sql=sql,
     )
 
 

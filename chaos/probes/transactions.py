@@ -244,7 +244,7 @@ def _will_change_schema(connection: RawConnection, book: Book, statement: Statem
     if not statement.conditional:
         return True
     try:
-        program = quietly(connection, book, f"EXPLAIN {statement.text}")
+        program = quietly(connection, book, f"EXPLAIN {statement.sql}")
     except sqlite3.Error:
         return True
     return any(opcode == "Transaction" and p2 for _, opcode, _, p2, *_ in program)
