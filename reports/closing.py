@@ -112,7 +112,9 @@ def _idle_points(tally: RunTally) -> list[str]:
         if idle:
             where.setdefault(f"never fired on {', '.join(idle)}", []).append(row.name)
         elif row.state == "not applicable":
-            where.setdefault("not applicable", []).append(row.name)
+            excused = {t.facts.not_applicable.get(row.name, "") for t in tally.targets.values()}
+            why = "; ".join(sorted(excused - {""})) or "no target can have them"
+            where.setdefault(f"not applicable ({why})", []).append(row.name)
     return [f"points {', '.join(names)}: {said}" for said, names in where.items()]
 
 

@@ -83,7 +83,7 @@ class RunsTarget:
             key="stored",
             attempt_identity=True,
             recovery="resend",
-            waits_s=2.0,
+            waits_s=4.0,
         ),
         {
             "multi_budget": "A permit lets through as many runs as it says.",
@@ -98,7 +98,7 @@ class RunsTarget:
         return c.Deployment(store="runs.db")
 
     async def open(self, store, env):
-        return RunsLedger(Runs(env.workspace / store, min(1.0, env.patience_s), env.effect_async))
+        return RunsLedger(Runs(env.workspace / store, env.patience_s, env.effect_async))
 
     def inspect(self, store, approval):
         query = (

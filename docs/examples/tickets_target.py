@@ -32,7 +32,7 @@ class TicketsLedger:
 class TicketsTarget:
     name = c.TargetName("tickets", version="1")
     declaration = c.Declaration(
-        c.Facts(keyed_by="confirmation", waits_s=1.0),
+        c.Facts(keyed_by="confirmation", waits_s=2.0),
         {"multi_budget": "A ticket can be taken as often as it says."},
     )
 
@@ -42,7 +42,7 @@ class TicketsTarget:
         return c.Deployment(store="tickets.db")
 
     def open(self, store, env):
-        return TicketsLedger(Tickets(env.workspace / store, min(1.0, env.patience_s)))
+        return TicketsLedger(Tickets(env.workspace / store, env.patience_s))
 
     def inspect(self, store, approval):
         query = (
