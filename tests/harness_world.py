@@ -7,29 +7,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
-from admitone.chaos.events import Event
 from admitone.chaos.handle import NodeHandle
 from admitone.chaos.parent import WarmParent
 from admitone.chaos.recorder import Recorder
 from admitone.chaos.runfolder import Template
 from admitone.idempotent_sink.sink import Sink
+from admitone.scenarios.calls import Setting
 from admitone.scenarios.client import Client, approve
 from admitone.scenarios.conductor import Conductor
 from admitone.scenarios.preflight import TRUST, Fitting, fit
-from admitone.scenarios.calls import Setting
 from admitone.scenarios.stage import Stage
 from admitone.targets.terms import Deployment
 from admitone.targets.values import decode
+
+E = TypeVar("E")
 
 DEADLINE_S = 20.0
 """For what answers at once: only a machine that stands still makes it pass."""
 
 
 @contextmanager
-def warmed(target: str, folder: Path) -> Iterator[WarmParent]:
+def warmed(target: str, folder: Path, *, deadline_s: float = DEADLINE_S) -> Iterator[WarmParent]:
     """The warm parent of a target, ended afterwards, and with it all of its nodes."""
-    parent = WarmParent(target, folder, folder / "output.log", warm_deadline_s=DEADLINE_S)
+    parent = WarmParent(target, folder, folder / "output.log", warm_deadline_s=deadline_s)
     try:
         yield parent
     finally:
@@ -92,6 +94,11 @@ def opened(stage: Stage, client: Client) -> NodeHandle:
     return node
 
 
-def kinds(stage: Stage, *which: type) -> list[Event]:
-    """The events of these classes, in order."""
-    return [line.event for line in stage.recorder.lines if isinstance(line.event, which)]
+def events(stage: Stage, kind: type[E]) -> list[E]:
+    """The events of one class, in order."""
+    return [line.event for line in stage.recorder.lines if isinstance(line.event, kind)]
+
+
+def names(stage: Stage, since: int = 0) -> list[str]:
+    """What kinds of events there were, in order."""
+    return [type(line.event).__name__ for line in stage.recorder.lines[since:]]
