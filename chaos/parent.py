@@ -20,7 +20,7 @@ from typing import Any
 from ..targets.declaration import Declaration
 from ..targets.terms import TargetName
 from ..targets.values import decode
-from .handle import NodeHandle
+from .handle import DEATH_DEADLINE_S, NodeHandle
 
 WARM_DEADLINE_S = 60.0
 """Longest time that importing a target may take, seconds."""
@@ -61,6 +61,7 @@ class WarmParent:
         self.target = target
         self.log = log
         self._ended: dict[int, Ended] = {}
+        self._nodes: dict[int, NodeHandle] = {}
         self._control, theirs = socket.socketpair()
         self._buffer = b""
         with log.open("ab") as output:
@@ -91,16 +92,27 @@ class WarmParent:
     def fork(self, name: str) -> NodeHandle:
         """A new node."""
         ours, theirs = socket.socketpair()
-        socket.send_fds(self._control, [b"fork"], [theirs.fileno()])
-        theirs.close()
-        report = self._receive(ANSWER_DEADLINE_S)
-        return NodeHandle(name, report["pid"], ours)
+        try:
+            with theirs:
+                socket.send_fds(self._control, [b"fork"], [theirs.fileno()])
+            report = self._receive(ANSWER_DEADLINE_S)
+        except BaseException as problem:
+            ours.close()
+            if isinstance(problem, OSError):
+                raise TargetProblem(self._died()) from None
+            raise
+        node = self._nodes[report["pid"]] = NodeHandle(name, report["pid"], ours)
+        return node
 
     def reap(self, pid: int) -> Ended:
         """The status of a node that is known to be dead (``NodeHandle.kill``)."""
         if pid not in self._ended:
-            self._control.sendall(b"reap")
+            try:
+                self._control.sendall(b"reap")
+            except OSError:
+                raise TargetProblem(self._died()) from None
             self._receive(ANSWER_DEADLINE_S)
+        self._nodes.pop(pid, None)
         return self._ended.pop(pid)
 
     def close(self) -> None:
@@ -112,6 +124,8 @@ class WarmParent:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+        for node in self._nodes.values():
+            node.wait_dead(DEATH_DEADLINE_S)
 
     def _receive(self, deadline_s: float) -> dict[str, Any]:
         ready = select.poll()
@@ -124,7 +138,10 @@ class WarmParent:
                     f"{self.target}: its process did not answer within {deadline_s:g} s "
                     f"(importing, or making a node). Its output is in {self.log}."
                 )
-            data = self._control.recv(65536)
+            try:
+                data = self._control.recv(65536)
+            except OSError:
+                data = b""
             if not data:
                 raise TargetProblem(self._died())
             self._buffer += data
@@ -149,7 +166,11 @@ class WarmParent:
         return message
 
     def _died(self) -> str:
-        code = self._process.wait()
+        try:
+            code = self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         tail = self.log.read_bytes()[-400:].decode("utf-8", "replace").strip()
         return f"{self.target}: its process ended ({how}). Last output: {tail or 'none'}"

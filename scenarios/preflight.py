@@ -149,7 +149,7 @@ class _Check:
             operations = self._operations(node)
             self._use(stage, node, client)
             survey = Survey(operations, _steps(stage, node))
-            self._shared(stage, client)
+            self._shared(stage, node, client)
         finally:
             sink.close()
         stage.dismiss(node)
@@ -259,11 +259,23 @@ class _Check:
             "ledger's words, or the state is kept in the client's memory."
         )
 
-    def _shared(self, stage: Stage, client: Client) -> None:
-        """A second client opens the same store without trouble."""
+    def _shared(self, stage: Stage, first: NodeHandle, client: Client) -> None:
+        """What one process issued, another one can use, where the first one could use its own."""
         node = stage.node()
         stage.open(node, client.executor)
         self._complain(stage, "open in a second process")
+        other = approve(stage, self._facts, TRUST, random.Random("adapter check shared"), 1)
+        other.issue(first)
+        self._complain(stage, "issue")
+        if other.authorization is not None and any(use.done for use in client.uses):
+            answer = other.finish(node, other.new_use())
+            self._complain(stage, "a use in a second process")
+            if answer.outcome == "refused":
+                raise TargetProblem(
+                    f"{self._parent.target}: what one process issued, and could use, a second "
+                    f"process may not: {answer.value}. If the state is kept in a process's memory, "
+                    "declare Facts(reach='thread'); else let open() connect to the store."
+                )
         stage.dismiss(node)
 
     def _serves_two_stores(self) -> bool:
