@@ -30,7 +30,7 @@ DEPTH_LIMIT = 200
 TRACE_LIMIT = 100_000
 """Most trace lines that are kept of one node."""
 
-SAY_DEADLINE_S = 2.0
+SAY_DEADLINE_S = 1
 """How long a node may leave what it is told unread, once its buffer is full."""
 
 DEATH_DEADLINE_S = 10.0
@@ -81,7 +81,7 @@ class NodeHandle:
         self._death.register(self._pidfd, select.POLLIN)
         self._ready = select.poll()
         self._ready.register(sock, select.POLLIN)
-        wait = struct.pack("ll", int(SAY_DEADLINE_S), 0)
+        wait = struct.pack("ll", SAY_DEADLINE_S, 0)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, wait)
         self._deaf = False
         self.alive = True
@@ -119,6 +119,8 @@ class NodeHandle:
             self.traced.append(message)
             if len(self.traced) > TRACE_LIMIT:
                 return Garbage(f"more than {TRACE_LIMIT} trace lines")
+            if time.monotonic() > until:
+                return Silent(deadline_s)
 
     def _line(self, until: float, deadline_s: float) -> bytes | Heard:
         while True:
@@ -128,8 +130,8 @@ class NodeHandle:
                 return line
             if len(self._buffer) > LINE_LIMIT:
                 return Garbage(f"a line of more than {LINE_LIMIT} bytes")
-            left_s = until - time.monotonic()
-            if left_s <= 0 or not self._ready.poll(left_s * 1000):
+            left_s = max(0.0, until - time.monotonic())  # at 0 what is there already is read
+            if not self._ready.poll(left_s * 1000):
                 return Silent(deadline_s)
             try:
                 data = self._sock.recv(65536)
@@ -138,6 +140,15 @@ class NodeHandle:
             if not data:
                 return Gone()
             self._buffer += data
+
+    def fileno(self) -> int:
+        """The descriptor on which the node is heard, for waiting on several."""
+        return self._sock.fileno()
+
+    @property
+    def has_line(self) -> bool:
+        """A whole message is here already."""
+        return b"\n" in self._buffer
 
     def kill(self) -> None:
         """SIGKILL, and wait until the process is dead. Its descriptors are closed then."""

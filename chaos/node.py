@@ -13,6 +13,7 @@ import contextvars
 import inspect
 import os
 import threading
+import time
 import traceback
 from collections.abc import Awaitable
 from pathlib import Path
@@ -32,6 +33,9 @@ from ..targets.values import ValueProblem, decode, encode
 from .channel import Channel, Message
 from .stops import CURRENT, OpenCall, Stops
 from .world import Surroundings, World
+
+LONGEST_START_NS = 200_000_000
+"""Longest time that a call waits for its starting instant."""
 
 DETAIL_LIMIT = 2000
 """Longest exception text that travels, characters."""
@@ -88,6 +92,7 @@ class Node:
     def _do(self, request: Message) -> Message:
         match request["do"]:
             case "call":
+                _wait_for(request.get("start_ns", 0))
                 return self._call(request["op"], [decode(item) for item in request["args"]])
             case "open":
                 return self._open(request)
@@ -184,6 +189,14 @@ def _where(raised: BaseException) -> str:
     if len(text) <= DETAIL_LIMIT:
         return text
     return "…\n" + text[-DETAIL_LIMIT:].split("\n", 1)[-1]
+
+
+def _wait_for(start_ns: int) -> None:
+    """Begin at an instant of the monotonic clock, which all processes share: a barrier without a
+    barrier. Spinning, because a sleep would come back too late; bounded by the harness."""
+    limit_ns = time.monotonic_ns() + LONGEST_START_NS
+    while time.monotonic_ns() < min(start_ns, limit_ns):
+        pass
 
 
 async def _awaited(value: Awaitable[Any]) -> Any:

@@ -151,7 +151,7 @@ def death(killed: Killed, stop: Stopped | None) -> str:
     if killed.injected:
         return f"killed{where}{left}"
     how = f"died of signal {killed.signal}" if killed.signal else "left by itself"
-    return f"{how}{where}{left}, not our doing"
+    return f"{how}{where}{left}, no fault of the plan"
 
 
 def _keys(history: History) -> set[str]:

@@ -1,4 +1,4 @@
-"""Whether a reply is one of the contract: the right noun for the operation, fields of their kind.
+"""What a reply is worth: whether it is one of the contract, and what its client may believe.
 
 An adapter is somebody else's code. A slot named by an integer, or a grant of another operation,
 would make checks compare what cannot be compared; it is said once, clearly, and never judged.
@@ -18,6 +18,7 @@ from ..targets.replies import (
     Refused,
     Replayed,
     Revoked,
+    Unknown,
 )
 from ..targets.terms import (
     Admission,
@@ -29,6 +30,7 @@ from ..targets.terms import (
     SlotView,
     View,
 )
+from .calls import Answer
 
 GRANTS: Final[dict[str, type]] = {
     "propose": Authorization,
@@ -46,6 +48,27 @@ GRANTS: Final[dict[str, type]] = {
 }
 _OPTIONAL_TEXT: Final = (str, type(None))
 _STATES: Final = ("issued", "prepared", "committed", "revoked", "in_doubt")
+
+
+def answer_of(op: str, value: Any, effects: int, wrote: int) -> Answer:
+    """What the client may believe: an answer cannot be more definite than what was seen.
+
+    ``effects``: how often the effect was entered and may have been applied; ``wrote``: how many
+    durable writes the call made. Busy after a write, and Busy or Refused after an effect, are
+    Unknown; a guarded call that never entered the effect is Replayed.
+    """
+    if isinstance(value, Unknown):
+        return Answer("unknown", value)
+    if isinstance(value, Busy):
+        doubtful = wrote or effects
+        return Answer("unknown", value, "corrected") if doubtful else Answer("busy", value)
+    if isinstance(value, Refused):
+        return Answer("unknown", value, "corrected") if effects else Answer("refused", value)
+    if isinstance(value, Replayed):
+        return Answer("replayed", value)
+    if op == "execute" and effects == 0:
+        return Answer("replayed", Replayed())
+    return Answer("granted", value)
 
 
 def malformed(op: str, value: Any) -> str | None:

@@ -9,7 +9,7 @@ is tried again with a fresh victim before it is reported (``confirm.py``).
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..chaos.events import Phase
 from ..chaos.handle import NodeHandle
@@ -23,9 +23,13 @@ DRAIN_EXTRA = 2
 """Refusals that a drain waits for: the first one, and one more that a wrong bound would grant."""
 
 
+class Abandoned(Exception):
+    """The schedule cannot go on, for the harm that stands in its history."""
+
+
 @dataclass(slots=True)
 class Scene:
-    """One schedule being played."""
+    """One schedule being played. ``idle``: why it exercised nothing, said by the family."""
 
     stage: Stage
     declaration: Declaration
@@ -36,7 +40,7 @@ class Scene:
     survivor: NodeHandle | None = None
     races_started: int = 0
     races_overlapped: int = 0
-    exercised: set[str] = field(default_factory=set)
+    idle: str = ""
 
     @property
     def facts(self) -> Facts:
@@ -51,14 +55,11 @@ class Scene:
         """A node with the ledger open, to be hurt: the veteran where there is one."""
         node = self.stage.node(self.veteran)
         self.veteran = None
-        self.stage.open(node, executor)
-        return node
+        return self._opened(node, executor)
 
     def helper(self, executor: str) -> NodeHandle:
         """A fresh node with the ledger open."""
-        node = self.stage.node()
-        self.stage.open(node, executor)
-        return node
+        return self._opened(self.stage.node(), executor)
 
     def healer(self, client: Client, moment: str | None) -> tuple[NodeHandle, View | None]:
         """A fresh node that looks at the store before anything touches it, then opens it."""
@@ -66,9 +67,22 @@ class Scene:
         view = None
         if moment is not None:
             view = self.stage.inspect(node, client.known, client.label, moment)
-        self.stage.open(node, client.executor)
+        self._opened(node, client.executor)
         self.survivor = node
         return node, view
+
+    def _opened(self, node: NodeHandle, executor: str) -> NodeHandle:
+        """Raises ``Abandoned`` where the ledger does not open, or is another than was surveyed."""
+        answer = self.stage.open(node, executor)
+        if answer.granted and set(node.operations) == set(self.survey.operations):
+            return node
+        if not self.stage.harmed:
+            seen = ", ".join(node.operations) if answer.granted else f"{answer.value}"
+            self.stage.harm(
+                "target",
+                f"open() did not answer the ledger that the adapter check saw, but: {seen}",
+            )
+        raise Abandoned
 
     def check_durable(self, place: Place, variant: str, earlier: int, view: View | None) -> None:
         """Design, section 5, "durable by then": asserted on the suite's own ledgers, for a killed

@@ -8,6 +8,7 @@ into lines of the history here, and never into an exception.
 
 from __future__ import annotations
 
+import select
 import time
 from typing import Any
 
@@ -24,16 +25,15 @@ from ..chaos.events import (
     Stopped,
 )
 from ..chaos.handle import Garbage, Gone, NodeHandle, Said, Silent, as_int
-from ..chaos.parent import WarmParent
+from ..chaos.parent import Ended, WarmParent
 from ..chaos.recorder import Recorder
 from ..idempotent_sink.protocol import SinkLike
-from ..targets.replies import Busy, Refused, Replayed, Unknown
 from ..targets.terms import Approval, Identity, View
 from ..targets.values import ValueProblem, decode, encode
 from .calls import Answer, Arm, Pending, Setting, Subject, Tally
 from .desk import Desk, Transit
 from .reading import read
-from .replies import malformed
+from .replies import answer_of, malformed
 
 TURN_S = 0.01
 """How long one of several open calls is listened to before the next one's turn."""
@@ -56,6 +56,7 @@ class Stage:
         self.trace = False
         self._calls = 0
         self._names = 0
+        self._open: dict[int, Pending] = {}
 
     # nodes -----------------------------------------------------------------------------------
 
@@ -105,11 +106,12 @@ class Stage:
             node.kill()
             self._buried(node, injected=True)
 
-    def _buried(self, node: NodeHandle, *, injected: bool) -> None:
+    def _buried(self, node: NodeHandle, *, injected: bool) -> Ended:
         ended = self.parent.reap(node.pid)
         self.recorder.record(
             "fault", Killed(node.name, node.pid, ended.signal, injected, ended.left)
         )
+        return ended
 
     # calls -----------------------------------------------------------------------------------
 
@@ -124,13 +126,23 @@ class Stage:
         arm: Arm | None = None,
         transit: tuple[str, Transit] | None = None,
         patience_s: float | None = None,
+        lane: int | None = None,
+        start_ns: int | None = None,
     ) -> Pending:
         """Begin a call and run it to its answer or its stop, or for ``patience_s``.
 
         ``transit``: what happens to the first effect request of this call, with the name of the
-        failure point that it stands for.
+        failure point that it stands for. ``lane``: in a thread of its own in the node.
+        ``start_ns``: the node begins at this instant of the monotonic clock, so that many start
+        together.
         """
+        if not node.alive:  # nobody can ask it; what ended it stands in the history
+            return Pending(0, op, node, subject, answer=Answer("unknown", why="dead"))
         message: Message = {"do": "call", "op": op, "args": [encode(item) for item in args]}
+        if lane is not None:
+            message["lane"] = lane
+        if start_ns is not None:
+            message["start_ns"] = start_ns
         if self.trace:
             message["trace"] = True
         if arm is not None:
@@ -145,14 +157,30 @@ class Stage:
         return pending
 
     def settle(self, *open_calls: Pending) -> None:
-        """Run several open calls to their answers, in turns: one may wait for another's lock."""
-        until_ns = self.recorder.now_ns + int(self.setting.deadline_s * 1e9)
+        """Run several open calls to their answers, as their nodes speak: one may wait for
+        another's lock. One that stands at its stop is let go on."""
+        until = time.monotonic() + self.setting.deadline_s
+        ready = select.poll()
+        nodes = {pending.node for pending in open_calls if pending.node.alive}
+        by_descriptor = {node.fileno(): node for node in nodes}
+        for descriptor in by_descriptor:
+            ready.register(descriptor, select.POLLIN)
         while still := [pending for pending in open_calls if pending.answer is None]:
             for pending in still:
-                if self.recorder.now_ns > until_ns:
+                if pending.ask is not None:
+                    self.go(pending, patience_s=0.0)
+                elif time.monotonic() > until:
                     self._silent(pending)
-                elif not self.drive(pending, TURN_S) and pending.ask is not None:
-                    self.go(pending, patience_s=TURN_S)
+                elif pending.node.has_line or not pending.node.alive:
+                    self.drive(pending, 0.0)
+            if any(pending.answer is None and pending.node.has_line for pending in still):
+                continue
+            for descriptor, _ in ready.poll(TURN_S * 1000):
+                node = by_descriptor[descriptor]
+                for pending in still:
+                    if pending.node is node and pending.answer is None:
+                        self.drive(pending, 0.0)
+                        break
 
     def go(
         self, pending: Pending, raised: str | None = None, *, patience_s: float | None = None
@@ -187,12 +215,12 @@ class Stage:
                 settled = self._said(pending, heard.message)
                 if settled is not None:
                     return settled
-            elif isinstance(heard, Silent):
+            if isinstance(heard, Silent) or (isinstance(heard, Said) and time.monotonic() > until):
                 if deadline_s is not None:
                     return False
                 self._silent(pending)
                 return True
-            else:
+            if not isinstance(heard, Said):
                 self._lost(pending, heard)
                 return True
 
@@ -214,12 +242,23 @@ class Stage:
             ),
         )
         pending = Pending(self._calls, op, node, subject)
+        self._open[self._calls] = pending
         message["id"] = self._calls
         node.say(message)
         return pending
 
     def _said(self, pending: Pending, message: Message) -> bool | None:
-        """One message of a node: True answered, False stopped, None neither."""
+        """One message of a node: True the call is answered, False it stands, None neither.
+
+        A node may work on several calls at once; a message is about the one that it names.
+        """
+        number = message.get("reply", message.get("call"))
+        about = self._open.get(number, pending) if type(number) is int else pending
+        about = about if about.node is pending.node else pending
+        settled = self._heard(about, message)
+        return settled if about is pending or pending.answer is not None else None
+
+    def _heard(self, pending: Pending, message: Message) -> bool | None:
         try:
             if "reply" in message:
                 return True if self._reply(pending, message) else None
@@ -293,28 +332,10 @@ class Stage:
             self.harm("target", problem)
             self._replied(pending, Answer("unknown", why="malformed"), effects, wrote, problem)
             return True
-        answer = self._normal(value, pending, effects, wrote)
+        answer = answer_of(pending.op, value, effects, wrote)
         detail = str(message.get("raised", ""))[:500]
         self._replied(pending, answer, effects, wrote, detail)
         return True
-
-    def _normal(self, value: Any, pending: Pending, effects: int, wrote: int) -> Answer:
-        """What no adapter can know: an answer that cannot be as definite as it says."""
-        if isinstance(value, Unknown):
-            return Answer("unknown", value)
-        if isinstance(value, Busy):
-            if wrote or effects:
-                return Answer("unknown", value, "corrected")
-            return Answer("busy", value)
-        if isinstance(value, Refused):
-            if effects:
-                return Answer("unknown", value, "corrected")
-            return Answer("refused", value)
-        if isinstance(value, Replayed):
-            return Answer("replayed", value)
-        if pending.op == "execute" and effects == 0:
-            return Answer("replayed", Replayed())
-        return Answer("granted", value)
 
     def _unclassified(self, pending: Pending, message: Message) -> None:
         shown = str(message["unclassified"])[:500]
@@ -328,14 +349,17 @@ class Stage:
         self._replied(pending, Answer("unknown", why="unclassified"), detail=shown)
 
     def _silent(self, pending: Pending) -> None:
-        """The deadline passed. Nobody knows what came of the call; without a fault it is a hang."""
+        """The deadline passed. Nobody knows what came of the call; without a fault it is a hang,
+        and its node of no further use."""
+        self._replied(pending, Answer("unknown", why="silent"))
         if not pending.faulted and not pending.reached:
             self.harm(
                 "target",
                 f"{pending.op} did not answer within {self.setting.deadline_s:g} s. If it may wait "
                 "for others that long, say so in Facts(waits_s=…)",
             )
-        self._replied(pending, Answer("unknown", why="silent"))
+            pending.node.kill()
+            self._buried(pending.node, injected=True)
 
     def _replied(
         self,
@@ -359,9 +383,10 @@ class Stage:
             node.kill()
             self._buried(node, injected=True)
         elif node.alive:
-            self.harm("target", f"the node died by itself during {pending.op}")
             node.kill()
-            self._buried(node, injected=False)
+            ended = self._buried(node, injected=False)
+            how = f"signal {ended.signal}" if ended.signal else "it left"
+            self.harm("target", f"the node died by itself during {pending.op} ({how})")
         if pending.answer is None:
             self._replied(pending, Answer("unknown", why="dead"))
 
@@ -379,6 +404,8 @@ class Stage:
 
     def inspect(self, node: NodeHandle, approval: Approval, label: str, moment: str) -> View | None:
         """Have a node read what the ledger durably holds, by a connection of its own."""
+        if not node.alive:
+            return None
         began_ns = self.recorder.now_ns
         self._calls += 1
         reading = read(node, self._calls, self.setting, approval)

@@ -73,15 +73,14 @@ def _verdict(
         return "violation", "", open_findings, opportunities
     if scene.stage.harmed:
         return "harness_error", _harm(history), [], opportunities
+    if scene.reference and _vain_control(plan, scene, history):
+        vain = "the control sink did not double what the reference resent"
+        return "harness_error", vain, [], opportunities
     if findings:
-        return (
-            "not_claimed",
-            f"inside a documented boundary: {inside[findings[0].code]}",
-            [],
-            (opportunities),
-        )
-    if plan.family == "crash" and not scene.stage.tally.fired:
-        return "not_exercised", "the failure point was never reached", [], opportunities
+        reason = f"inside a documented boundary: {inside[findings[0].code]}"
+        return "not_claimed", reason, [], opportunities
+    if scene.idle:
+        return "not_exercised", scene.idle, [], opportunities
     if scene.races_started and not scene.races_overlapped:
         return "not_exercised", "the two calls never overlapped", [], opportunities
     return "passed", "", [], opportunities

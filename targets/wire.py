@@ -77,7 +77,7 @@ class Invoke:
     """Make one call on the open ledger.
 
     ``arm``: stops of this call. ``trace``: report every point. ``lane``: beside other calls, in a
-    thread of its own.
+    thread of its own. ``start_ns``: begin at this instant of the monotonic clock.
     """
 
     DO: ClassVar = "call"
@@ -88,6 +88,7 @@ class Invoke:
     arm: tuple[Arming, ...] = ()
     trace: bool = False
     lane: int | None = None
+    start_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,8 @@ class CrashFamily:
             how = f"{variant} {place.shown}".strip()
             scene.stage.tally.fired.append((place.name, how))
             scene.check_durable(place, variant, len(client.uses) - 1, view)
+        else:
+            scene.idle = f"{place.name} was never reached"
         self._heal(scene, client, hurt, victim, healer, order)
         scene.stage.dismiss(victim)
         scene.drain(client, healer, plan.budget)
