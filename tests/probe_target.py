@@ -205,6 +205,8 @@ def own_factory(connection: Connection) -> None:
 
 
 class OwnCursor(Cursor):
+    note = ""
+
     def use(self) -> None:
         self.execute(INSERT)
 
@@ -213,6 +215,16 @@ def own_cursor(connection: Connection) -> None:
     cursor = connection.cursor(OwnCursor)
     assert type(cursor) is OwnCursor
     cursor.use()
+
+
+def returning_own_cursor(connection: Connection) -> None:
+    cursor = connection.cursor(OwnCursor)
+    cursor.note = "its own attributes stay"
+    cursor.execute(RETURNING)
+    assert isinstance(cursor, OwnCursor)
+    assert cursor.fetchall() == [(1,), (2,)]
+    assert type(cursor) is OwnCursor
+    assert cursor.note == "its own attributes stay"
 
 
 def called_cursor(connection: Connection) -> None:

@@ -2,68 +2,38 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from admitone.chaos.probes import sight
-from tests import probe_forms
-from tests.probe_forms import BEGIN, STATEMENT, WRITE, Found
+from tests import probe_forms, probe_trial
+from tests.probe_trial import BEGIN, STATEMENT, WRITING, Found, Notes
 
-ROOT = Path(__file__).parent.parent
 FORMS = probe_forms.forms()
 
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Found]:
     """All forms, run in a process that installs the probes before it imports the target."""
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.probe_forms", str(tmp_path_factory.mktemp("forms"))],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return {name: Found(**found) for name, found in json.loads(ran.stdout).items()}
+    return probe_trial.tried("tests.probe_forms", tmp_path_factory.mktemp("forms"))
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_form_has_exactly_these_points(tried: dict[str, Found], name: str) -> None:
     assert tried[name].points == FORMS[name].points
-    assert tried[name].rows == FORMS[name].rows
+    assert tried[name].count == FORMS[name].rows
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_kill_at_a_write_leaves_what_its_side_says(tried: dict[str, Found], name: str) -> None:
     """Also where one form has two writes: the first one decides."""
-    assert tuple(tried[name].before or ()) == (9, 0)
-    assert tuple(tried[name].after or ()) == (9, FORMS[name].first)
-
-
-@dataclass
-class Notes:
-    """Writes points down, and answers at one of them."""
-
-    points: list[str] = field(default_factory=list)
-    answer: tuple[str, sight.Raise] | None = None
-
-    def point(self, kind: str, side: str, text: str) -> sight.Raise | None:
-        self.points.append(f"{kind}.{side}")
-        if self.answer is not None and self.answer[0] == self.points[-1]:
-            return self.answer[1]
-        return None
+    assert tried[name].before == (9, 0)
+    assert tried[name].after == (9, FORMS[name].first)
 
 
 @pytest.fixture
@@ -144,7 +114,7 @@ def test_part_taken_back_to_a_savepoint_is_still_a_write(notes: Notes, store: Pa
         for text in ("BEGIN", TAKE, "SAVEPOINT a", "DELETE FROM slots", "ROLLBACK TO a", "END"):
             ledger.execute(text)
     ledger.close()
-    assert notes.points[-4:] == WRITE
+    assert notes.points[-4:] == WRITING
 
 
 def test_rows_after_a_refused_batch_count_alone(notes: Notes, store: Path) -> None:
@@ -153,7 +123,7 @@ def test_rows_after_a_refused_batch_count_alone(notes: Notes, store: Path) -> No
         ledger.executemany("UPDATE slots SET state = 'x' WHERE id = ?", [(9,), (1,), (9,)])
         ledger.executemany("UPDATE slots SET state = 'x' WHERE id = ?", [])
     ledger.close()
-    assert notes.points == [*STATEMENT, *WRITE, *STATEMENT]
+    assert notes.points == [*STATEMENT, *WRITING, *STATEMENT]
 
 
 def test_a_commit_that_fails_is_announced_and_never_done(notes: Notes, store: Path) -> None:
@@ -194,7 +164,7 @@ def test_nothing_is_said_while_nobody_watches(notes: Notes, store: Path) -> None
     ledger.execute("UPDATE slots SET state = 'issued'")
     with sight.watched():
         ledger.commit()  # begun unwatched: the change still counts
-    assert notes.points == WRITE
+    assert notes.points == WRITING
     ledger.close()
 
 

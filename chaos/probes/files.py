@@ -39,6 +39,7 @@ class Originals:
     writev: Callable[..., int] = os.writev
     pwrite: Callable[..., int] = os.pwrite
     ftruncate: Callable[..., None] = os.ftruncate
+    sendfile: Callable[..., int] = getattr(os, "sendfile", os.write)
     close: Callable[[int], None] = os.close
     fsync: Callable[[Any], None] = os.fsync
     fdatasync: Callable[[Any], None] = getattr(os, "fdatasync", os.fsync)
@@ -60,7 +61,6 @@ class _File:
     name: str
     fd: int
     inode: tuple[int, int]
-    left: tuple[int, int] = (0, 0)  # size and time when it was last known clean
     dirty: bool = False
     buffered: bool = False
     within: bool = False
@@ -68,16 +68,6 @@ class _File:
     def wrote(self, buffered: bool) -> None:
         self.dirty = True
         self.buffered = self.buffered or buffered
-
-    def was_written(self) -> bool:
-        """Also by a way that is not watched, sendfile for one."""
-        if self.dirty:
-            return True
-        try:
-            now = os.fstat(self.fd)
-        except OSError:
-            return False
-        return (now.st_size, now.st_mtime_ns) != self.left
 
 
 _files: dict[int, _File] = {}
@@ -113,7 +103,7 @@ def _file_of(fd: int) -> _File | None:
         return None
     if name is None:
         return None
-    _files[fd] = file = _File(name, fd, inode, left=(found.st_size, found.st_mtime_ns))
+    _files[fd] = file = _File(name, fd, inode)
     return file
 
 
@@ -134,7 +124,7 @@ def _write(text: str, name: str, action: Callable[[], T]) -> T:
 def _close(file: _File, action: Callable[[], T]) -> T:
     """No failure is put here: what a failed close leaves in the buffers is the kernel's secret."""
     _files.pop(file.fd, None)
-    if not (sight.watching and file.was_written()):
+    if not (sight.watching and file.dirty):
         return action()
     report("write", "before", f"close {file.name}")
     result = action()
@@ -299,8 +289,7 @@ def _sync(verb: str, stock: Callable[[Any], None]) -> Callable[[Any], None]:
         else:
             stock(fd)
         if not file.buffered:
-            found = os.fstat(file.fd)
-            file.dirty, file.left = False, (found.st_size, found.st_mtime_ns)
+            file.dirty = False
         return None
 
     return sync
@@ -341,6 +330,7 @@ _PROBES: Final[dict[str, Any]] = {
     "write": _bytes_out("write", ORIGINAL.write),
     "writev": _bytes_out("write", ORIGINAL.writev),
     "pwrite": _bytes_out("write", ORIGINAL.pwrite),
+    "sendfile": _bytes_out("write", ORIGINAL.sendfile),
     "ftruncate": _bytes_out("truncate", ORIGINAL.ftruncate),
     "fsync": _sync("fsync", ORIGINAL.fsync),
     "fdatasync": _sync("fdatasync", ORIGINAL.fdatasync),

@@ -1,0 +1,203 @@
+"""The probe for files: every form's points, what a kill there leaves, and what is left alone."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import io
+import os
+import socket
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from admitone.chaos.probes import files, sight
+from tests import probe_trial
+from tests.probe_file_forms import FORMS
+from tests.probe_trial import STATEMENT, WRITE, Found, Notes
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Found]:
+    """All forms, each in a folder of its own."""
+    return probe_trial.tried("tests.probe_file_forms", tmp_path_factory.mktemp("forms"))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_has_exactly_these_points(tried: dict[str, Found], name: str) -> None:
+    assert tried[name].points == FORMS[name].points
+    assert tried[name].count == 1
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_kill_at_a_write_leaves_what_its_side_says(tried: dict[str, Found], name: str) -> None:
+    """Bytes that the kernel had before survive a kill at *before* too (no power was cut)."""
+    assert tried[name].before == (9, FORMS[name].before)
+    assert tried[name].after == (9, FORMS[name].after)
+
+
+@pytest.fixture
+def notes(scratch: Path) -> Iterator[Notes]:
+    taken = Notes()
+    (scratch / "work").mkdir()
+    sight.install(taken, scratch / "work")
+    yield taken
+    sight.uninstall()
+
+
+def reads(work: Path) -> None:
+    (work / "here").read_text()
+    os.close(os.open(work / "here", os.O_RDONLY))
+
+
+def locks(work: Path) -> None:
+    """A lock file is opened for writing, and nothing is written."""
+    (work / "lock").open("w").close()
+    os.close(os.open(work / "lock", os.O_RDWR))
+
+
+def elsewhere(work: Path) -> None:
+    with (work.parent / "work-of-others").open("w") as file:
+        file.write("x")
+        file.flush()
+        os.fsync(file)
+    os.replace(work.parent / "work-of-others", work.parent / "out")  # noqa: PTH105
+
+
+def pipes_and_sockets(work: Path) -> None:
+    ours, theirs = os.pipe()
+    os.write(theirs, b"x")
+    os.close(theirs)
+    os.close(ours)
+    one, other = socket.socketpair()
+    with one, other, one.makefile("wb") as file:
+        file.write(b"x")
+    os.mkfifo(work / "fifo")
+    fd = os.open(work / "fifo", os.O_RDWR)
+    os.write(fd, b"x")
+    os.close(fd)
+
+
+def folders(work: Path) -> None:
+    (work / "a").mkdir()
+    (work / "a").rename(work / "b")
+    fd = os.open(work, os.O_RDONLY)
+    os.fsync(fd)
+    os.close(fd)
+
+
+def originals(work: Path) -> None:
+    """What the harness itself uses."""
+    with files.ORIGINAL.open(work / "journal", "a") as file:
+        file.write("x")
+        file.flush()
+        files.ORIGINAL.fsync(file)
+    files.ORIGINAL.replace(work / "journal", work / "journal2")
+
+
+def sqlite_itself(work: Path) -> None:
+    """Its I/O is in C: the file probe sees none of it, the SQLite probe is not asked here."""
+    sight.watch(False)
+    store = sqlite3.connect(work / "ledger.db")
+    store.execute("CREATE TABLE t (n)")
+    sight.watch(True)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "action", [reads, locks, elsewhere, pipes_and_sockets, folders, originals, sqlite_itself]
+)
+def test_left_alone(notes: Notes, scratch: Path, action: Callable[[Path], None]) -> None:
+    (scratch / "work" / "here").touch()
+    with sight.watched():
+        action(scratch / "work")
+    assert notes.points == []
+
+
+def test_a_number_used_again_is_another_file(notes: Notes, scratch: Path) -> None:
+    """The descriptor was closed where no probe looks, and the kernel gave its number away."""
+    fd = os.open(scratch / "work" / "ledger", os.O_WRONLY | os.O_CREAT)
+    os.closerange(fd, fd + 1)
+    again = files.ORIGINAL.os_open(scratch / "outside", os.O_WRONLY | os.O_CREAT)
+    assert again == fd
+    with sight.watched():
+        os.write(again, b"x")
+        os.close(again)
+    assert notes.points == []
+
+
+def test_what_was_written_unwatched_is_known_at_the_close(notes: Notes, scratch: Path) -> None:
+    file = (scratch / "work" / "ledger").open("w")
+    file.write("x")
+    with sight.watched():
+        file.close()
+        file.close()
+    assert notes.points == WRITE
+
+
+def test_errors_are_those_of_the_stock_functions(notes: Notes, scratch: Path) -> None:
+    work = scratch / "work"
+    with sight.watched():
+        with pytest.raises(FileNotFoundError):
+            os.replace(work / "nothing", work / "ledger")  # noqa: PTH105
+        with pytest.raises(ValueError, match="binary mode doesn't take an encoding"):
+            (work / "ledger").open("wb", encoding="utf-8")
+        with pytest.raises(ValueError, match="can't have unbuffered text"):
+            (work / "ledger").open("w", buffering=0)
+        file = (work / "ledger").open("w")
+        file.close()
+        with pytest.raises(ValueError, match="I/O operation on closed file"):
+            file.write("x")
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fsync(10**6)
+        with pytest.raises(TypeError):
+            os.replace(work)  # type: ignore[call-arg]  # noqa: PTH105
+    assert notes.points == []
+
+
+@pytest.mark.parametrize(("side", "moved"), [("before", False), ("after", True)])
+def test_an_io_error_comes_before_the_write_or_after_it(
+    notes: Notes, scratch: Path, side: str, moved: bool
+) -> None:
+    work, wish = scratch / "work", sight.Raise("io")
+    (work / "new").touch()
+    notes.answer = (f"write.{side}", wish)
+    with sight.watched(), pytest.raises(OSError, match="Input/output") as caught:
+        os.replace(work / "new", work / "ledger")  # noqa: PTH105
+    assert caught.value.errno == errno.EIO
+    assert wish.fired
+    assert (work / "ledger").exists() is moved
+
+
+def test_a_file_is_never_busy_and_a_close_never_fails(notes: Notes, scratch: Path) -> None:
+    work = scratch / "work"
+    (work / "new").touch()
+    errors: tuple[Literal["busy"], Literal["io"]] = ("busy", "io")
+    for error in errors:
+        wish = sight.Raise(error)
+        notes.answer = ("write.before", wish)
+        with sight.watched():
+            if error == "busy":
+                os.replace(work / "new", work / "ledger")  # noqa: PTH105
+            else:
+                (work / "ledger").write_text("x")
+        assert not wish.fired
+
+
+def test_uninstalling_gives_the_functions_back(scratch: Path) -> None:
+    names = ("open", "close", "write", "fsync", "replace", "rename", "link")
+    stock = [getattr(os, name) for name in names], builtins.open, io.open
+    notes = Notes()
+    sight.install(notes, scratch)
+    file = (scratch / "ledger").open("w")
+    with sight.watched():
+        file.write("x")
+        file.flush()
+    sight.uninstall()
+    assert ([getattr(os, name) for name in names], builtins.open, io.open) == stock
+    file.close()
+    assert notes.points == STATEMENT
+    assert (scratch / "ledger").read_text() == "x"
