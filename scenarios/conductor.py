@@ -25,7 +25,7 @@ from .history import Header, History
 from .plan import Plan, PlanProblem
 from .preflight import TRUST, Fitting
 from .results import ScheduleResult
-from .scene import Scene
+from .scene import Abandoned, Scene
 from .sinks import SinkHome, Sinks, sink_url
 from .stage import Stage
 from .verdict import judged
@@ -84,6 +84,8 @@ class Conductor:
         problem = ""
         try:
             self._family(plan.family).run(plan, scene)
+        except Abandoned:
+            pass  # judged by what happened up to here
         except PlanProblem as wrong:
             problem = str(wrong)
         finally:

@@ -358,8 +358,9 @@ class Stage:
                 f"{pending.op} did not answer within {self.setting.deadline_s:g} s. If it may wait "
                 "for others that long, say so in Facts(waits_s=…)",
             )
-            pending.node.kill()
-            self._buried(pending.node, injected=True)
+            if pending.node.alive:
+                pending.node.kill()
+                self._buried(pending.node, injected=True)
 
     def _replied(
         self,
