@@ -8,13 +8,14 @@ read the output has left before the end (a run goes on all the same, and keeps i
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import platform
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -43,8 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"on Linux only; this is {platform.system()}. Run it in a container or in CI."
             )
         command: Callable[[argparse.Namespace], int] = options.command
-        _interrupt_on(signal.SIGTERM, signal.SIGHUP)
-        code = command(options)
+        with _interrupted_by(signal.SIGTERM, signal.SIGHUP):
+            code = command(options)
         _flushed()
         return code
     except UsageProblem as problem:
@@ -62,14 +63,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 4
 
 
-def _interrupt_on(*numbers: signal.Signals) -> None:
+@contextlib.contextmanager
+def _interrupted_by(*numbers: signal.Signals) -> Iterator[None]:
     """Take these like Ctrl-C: end what was started, and leave a partial report. One that the
     caller ignores (``nohup``) or handles stays his."""
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for number in numbers:
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
+    ours = threading.current_thread() is threading.main_thread()
+    taken = [n for n in numbers if ours and signal.getsignal(n) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _flushed() -> None:

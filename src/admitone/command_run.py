@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -137,15 +137,25 @@ def _play(
         reason: StopReason = end.reason
         detail, left = end.detail, end.required_left
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what follows is short, and worth having
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         reason, detail, left = "interrupted", "", campaign.required_left
     duration_s = time.monotonic() - began_s
     tally.stop(reason, duration_s=duration_s, detail=detail, required_left=left)
-    fan.end(tally)
+    with _undisturbed():
+        fan.end(tally)
     if tally.stop_detail:
         print(f"admitone: {tally.stop_detail}", file=sys.stderr)
     return tally.exit_code
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Whoever presses Ctrl-C again still gets the reports: they are short to write."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        with contextlib.suppress(KeyboardInterrupt):  # what came meanwhile comes here
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _told(result: ScheduleResult, tally: RunTally, fan: Fan, reports: ReportFolder) -> None:
