@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import update_wrapper
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from .statements import Statement, read
 
 _CHANGED: Final = "admitone.changed"
 _OPEN: Final = "admitone.open"
+_WITHIN: Final = "admitone.within"
 
 _replaced: list[tuple[type, str, Any]] = []
 _seen: set[type] = set()
@@ -74,21 +76,27 @@ def _is_covered(fairy: Any) -> bool:
     return isinstance(inner, tuple(sight.covered))
 
 
-def _is_autocommit(fairy: Any) -> bool:
-    return getattr(fairy.dbapi_connection, "autocommit", None) is True
+def _is_autocommit(dialect: Any, fairy: Any) -> bool:
+    """Whether each statement commits by itself."""
+    driver = fairy.dbapi_connection
+    detect = getattr(dialect, "detect_autocommit_setting", None)  # not before SQLAlchemy 2.0.43
+    if detect is not None:
+        with suppress(NotImplementedError):
+            return bool(detect(driver))
+    return getattr(driver, "autocommit", None) is True
 
 
 def _begin(stock: Callable[[], Any], dialect: Any, fairy: Any) -> Any:
     """Nothing is sent: the driver begins by itself, at the latest with the first statement."""
     _wrap_override(type(dialect))
-    if _is_covered(fairy) or _is_autocommit(fairy):
+    if _is_covered(fairy) or _is_autocommit(dialect, fairy):
         return stock()
     fairy.info[_CHANGED], fairy.info[_OPEN] = False, True
     return around("begin", "BEGIN", stock)
 
 
-def _commit(stock: Callable[[], Any], _dialect: Any, fairy: Any) -> Any:
-    if _is_covered(fairy) or _is_autocommit(fairy):
+def _commit(stock: Callable[[], Any], dialect: Any, fairy: Any) -> Any:
+    if _is_covered(fairy) or _is_autocommit(dialect, fairy):
         return stock()
     changed = fairy.info.pop(_CHANGED, False)
     fairy.info.pop(_OPEN, None)
@@ -116,12 +124,16 @@ def _execute(
 ) -> Any:
     context = named.get("context", args[-1] if args else None)
     fairy = context.root_connection.connection if context is not None else None
-    if fairy is None or _is_covered(fairy):
+    if fairy is None or _is_covered(fairy) or fairy.info.get(_WITHIN):
         return stock()
     statement = read(sql)
-    return around(
-        "statement", statement.text, lambda: _run(stock, cursor, context, fairy, statement)
-    )
+    fairy.info[_WITHIN] = True  # a dialect's own method may call the one that it overrides
+    try:
+        return around(
+            "statement", statement.text, lambda: _run(stock, cursor, context, fairy, statement)
+        )
+    finally:
+        fairy.info.pop(_WITHIN, None)
 
 
 def _run(
@@ -132,7 +144,7 @@ def _run(
         return _written(statement.text, fairy.info.pop(_CHANGED, False), stock)
     if statement.verb not in ("change", "schema"):
         return stock()
-    alone = _is_autocommit(fairy) or context.root_connection._is_autocommit_isolation()
+    alone = _is_autocommit(context.dialect, fairy)
     if alone:
         report("write", "before", statement.text)
     result = stock()
