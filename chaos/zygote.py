@@ -72,23 +72,24 @@ def _serve(
             return
         report = _reap(children)
         if request == b"fork":
+            here = os.getpid()
             pid = os.fork()
             if pid == 0:
-                _become_node(control, descriptors[0], target, folder, prctl)
+                prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+                if os.getppid() != here:
+                    os._exit(70)  # it died before it could have taken us along
+                _become_node(control, descriptors[0], target, folder)
             os.close(descriptors[0])
             children.add(pid)
             report["pid"] = pid
         _say(control, report)
 
 
-def _become_node(
-    control: socket.socket, descriptor: int, target: Any, folder: Path, prctl: Any
-) -> None:
+def _become_node(control: socket.socket, descriptor: int, target: Any, folder: Path) -> None:
     from . import node
 
     code = 70
     try:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         control.close()
         channel = Channel(socket.socket(fileno=descriptor))
         stops = Stops(channel)
