@@ -30,8 +30,7 @@ from ..targets.terms import (
     Trust,
     Validity,
 )
-from .calls import Answer, Arm, Pending, Subject
-from .desk import Transit
+from .calls import PLAIN, Answer, Pending, Subject, Twist
 from .stage import Stage
 
 BUSY_TRIES: Final = 200
@@ -84,9 +83,7 @@ class Client:
 
     # steps -----------------------------------------------------------------------------------
 
-    def issue(
-        self, node: NodeHandle, arm: Arm | None = None, *, patience_s: float | None = None
-    ) -> Pending | None:
+    def issue(self, node: NodeHandle, twist: Twist = PLAIN) -> Pending | None:
         """Ask for the authorization. None: this ledger has no issue step."""
         if "issue" not in node.operations:
             self.authorization = Authorization(self.approval.confirmation.event)
@@ -99,15 +96,7 @@ class Client:
             asked.context,
             asked.validity,
         ]
-        pending = self.stage.call(
-            node,
-            "issue",
-            args,
-            Subject(self.label),
-            self.executor,
-            arm=arm,
-            patience_s=patience_s,
-        )
+        pending = self.stage.call(node, "issue", args, Subject(self.label), self.executor, twist)
         self.issued(pending)
         return pending
 
@@ -124,16 +113,9 @@ class Client:
         ):  # "already approved": its client knows the key of the record all the same
             self.authorization = Authorization(self.approval.confirmation.event)
 
-    def prepare(
-        self,
-        node: NodeHandle,
-        use: Use,
-        arm: Arm | None = None,
-        *,
-        patience_s: float | None = None,
-    ) -> Pending:
+    def prepare(self, node: NodeHandle, use: Use, twist: Twist = PLAIN) -> Pending:
         """Ask for admission."""
-        pending = self._use_call(node, "prepare", use, arm, None, patience_s)
+        pending = self._use_call(node, "prepare", use, twist)
         self.prepared(use, pending)
         return pending
 
@@ -147,17 +129,9 @@ class Client:
             use.admission = value
         use.done = use.done or pending.answer.outcome == "replayed"
 
-    def execute(
-        self,
-        node: NodeHandle,
-        use: Use,
-        arm: Arm | None = None,
-        transit: tuple[str, Transit] | None = None,
-        *,
-        patience_s: float | None = None,
-    ) -> Pending:
+    def execute(self, node: NodeHandle, use: Use, twist: Twist = PLAIN) -> Pending:
         """Have a guarded ledger do the whole use."""
-        pending = self._use_call(node, "execute", use, arm, transit, patience_s)
+        pending = self._use_call(node, "execute", use, twist)
         self.executed(use, pending)
         return pending
 
@@ -169,26 +143,14 @@ class Client:
         use.done = use.done or pending.answer.outcome in ("granted", "replayed")
 
     def send(
-        self,
-        node: NodeHandle,
-        use: Use,
-        admission: Admission,
-        arm: Arm | None = None,
-        transit: tuple[str, Transit] | None = None,
+        self, node: NodeHandle, use: Use, admission: Admission, twist: Twist = PLAIN
     ) -> Pending:
         """Send the effect: the call that the ledger says, under the ledger's key."""
         call = admission.call or self.approval.call
         key = admission.key or self._made_key(use.attempt)
         subject = Subject(self.label, use.request, use.attempt, admission)
-        pending = self.stage.call(
-            node,
-            "effect",
-            [call.tool, dict(call.args), key],
-            subject,
-            self.executor,
-            arm=arm,
-            transit=transit,
-        )
+        args = [call.tool, dict(call.args), key]
+        pending = self.stage.call(node, "effect", args, subject, self.executor, twist)
         self.sent(use, pending)
         return pending
 
@@ -198,14 +160,14 @@ class Client:
             use.receipt = pending.answer.value
 
     def commit(
-        self, node: NodeHandle, use: Use, admission: Admission, arm: Arm | None = None
+        self, node: NodeHandle, use: Use, admission: Admission, twist: Twist = PLAIN
     ) -> Pending | None:
         """Say that the effect stands. None: no commit step, or no receipt to show."""
         if "commit" not in node.operations or use.receipt is None:
             return None
         subject = Subject(self.label, use.request, use.attempt, admission)
         pending = self.stage.call(
-            node, "commit", [admission, use.receipt], subject, self.executor, arm=arm
+            node, "commit", [admission, use.receipt], subject, self.executor, twist
         )
         self.committed(use, pending)
         return pending
@@ -288,26 +250,11 @@ class Client:
 
     # inside ----------------------------------------------------------------------------------
 
-    def _use_call(
-        self,
-        node: NodeHandle,
-        op: str,
-        use: Use,
-        arm: Arm | None,
-        transit: tuple[str, Transit] | None,
-        patience_s: float | None,
-    ) -> Pending:
+    def _use_call(self, node: NodeHandle, op: str, use: Use, twist: Twist) -> Pending:
         asked = self.approval
-        return self.stage.call(
-            node,
-            op,
-            [self.authorization, asked.call, asked.context, use.attempt],
-            Subject(self.label, use.request, use.attempt),
-            self.executor,
-            arm=arm,
-            transit=transit,
-            patience_s=patience_s,
-        )
+        args = [self.authorization, asked.call, asked.context, use.attempt]
+        subject = Subject(self.label, use.request, use.attempt)
+        return self.stage.call(node, op, args, subject, self.executor, twist)
 
     def _made_key(self, attempt: str) -> str:
         return self.keys.setdefault(attempt, f"suite-{attempt}")

@@ -8,7 +8,6 @@ into lines of the history here, and never into an exception.
 
 from __future__ import annotations
 
-import select
 import time
 from typing import Any
 
@@ -30,13 +29,11 @@ from ..chaos.recorder import Recorder
 from ..idempotent_sink.protocol import SinkLike
 from ..targets.terms import Approval, Identity, View
 from ..targets.values import ValueProblem, decode, encode
-from .calls import Answer, Arm, Pending, Setting, Subject, Tally
+from .calls import PLAIN, Answer, Pending, Setting, Subject, Tally, Twist
 from .desk import Desk, Transit
 from .reading import read
 from .replies import answer_of, malformed
-
-TURN_S = 0.01
-"""How long one of several open calls is listened to before the next one's turn."""
+from .together import settle
 
 
 class Stage:
@@ -122,65 +119,33 @@ class Stage:
         args: list[Any],
         subject: Subject,
         executor: str,
-        *,
-        arm: Arm | None = None,
-        transit: tuple[str, Transit] | None = None,
-        patience_s: float | None = None,
-        lane: int | None = None,
-        start_ns: int | None = None,
+        twist: Twist = PLAIN,
     ) -> Pending:
-        """Begin a call and run it to its answer or its stop, or for ``patience_s``.
-
-        ``transit``: what happens to the first effect request of this call, with the name of the
-        failure point that it stands for. ``lane``: in a thread of its own in the node.
-        ``start_ns``: the node begins at this instant of the monotonic clock, so that many start
-        together.
-        """
+        """Begin a call and run it to its answer, to its stop, or for the twist's patience."""
         if not node.alive:  # nobody can ask it; what ended it stands in the history
             return Pending(0, op, node, subject, answer=Answer("unknown", why="dead"))
         message: Message = {"do": "call", "op": op, "args": [encode(item) for item in args]}
-        if lane is not None:
-            message["lane"] = lane
-        if start_ns is not None:
-            message["start_ns"] = start_ns
+        if twist.lane is not None:
+            message["lane"] = twist.lane
+        if twist.start_ns is not None:
+            message["start_ns"] = twist.start_ns
         if self.trace:
             message["trace"] = True
-        if arm is not None:
-            point = arm.point
-            message["arm"] = [[arm.name, point.kind, point.side, point.nth]]
-            self.recorder.record("fault", Armed(arm.name, node.name, point))
-        elif transit is not None:
-            self.recorder.record("fault", Armed(transit[0], node.name, _in_transit(op, transit[1])))
+        if twist.arm is not None:
+            name, point = twist.arm.name, twist.arm.point
+            message["arm"] = [[name, point.kind, point.side, point.nth]]
+            self.recorder.record("fault", Armed(name, node.name, point))
+        elif twist.transit is not None:
+            name, transit = twist.transit
+            self.recorder.record("fault", Armed(name, node.name, _in_transit(op, transit)))
         pending = self._start(op, node, message, subject, executor)
-        pending.arm, pending.transit = arm, transit
-        self.drive(pending, patience_s)
+        pending.arm, pending.transit = twist.arm, twist.transit
+        self.drive(pending, twist.patience_s)
         return pending
 
     def settle(self, *open_calls: Pending) -> None:
-        """Run several open calls to their answers, as their nodes speak: one may wait for
-        another's lock. One that stands at its stop is let go on."""
-        until = time.monotonic() + self.setting.deadline_s
-        ready = select.poll()
-        nodes = {pending.node for pending in open_calls if pending.node.alive}
-        by_descriptor = {node.fileno(): node for node in nodes}
-        for descriptor in by_descriptor:
-            ready.register(descriptor, select.POLLIN)
-        while still := [pending for pending in open_calls if pending.answer is None]:
-            for pending in still:
-                if pending.ask is not None:
-                    self.go(pending, patience_s=0.0)
-                elif time.monotonic() > until:
-                    self._silent(pending)
-                elif pending.node.has_line or not pending.node.alive:
-                    self.drive(pending, 0.0)
-            if any(pending.answer is None and pending.node.has_line for pending in still):
-                continue
-            for descriptor, _ in ready.poll(TURN_S * 1000):
-                node = by_descriptor[descriptor]
-                for pending in still:
-                    if pending.node is node and pending.answer is None:
-                        self.drive(pending, 0.0)
-                        break
+        """Run several open calls to their answers; see ``together.settle``."""
+        settle(self, open_calls)
 
     def go(
         self, pending: Pending, raised: str | None = None, *, patience_s: float | None = None
@@ -218,7 +183,7 @@ class Stage:
             if isinstance(heard, Silent) or (isinstance(heard, Said) and time.monotonic() > until):
                 if deadline_s is not None:
                     return False
-                self._silent(pending)
+                self.fell_silent(pending)
                 return True
             if not isinstance(heard, Said):
                 self._lost(pending, heard)
@@ -348,7 +313,7 @@ class Stage:
             )
         self._replied(pending, Answer("unknown", why="unclassified"), detail=shown)
 
-    def _silent(self, pending: Pending) -> None:
+    def fell_silent(self, pending: Pending) -> None:
         """The deadline passed. Nobody knows what came of the call; without a fault it is a hang,
         and its node of no further use."""
         self._replied(pending, Answer("unknown", why="silent"))

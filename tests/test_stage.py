@@ -26,15 +26,15 @@ from admitone.chaos.events import (
     Stopped,
 )
 from admitone.chaos.handle import NodeHandle
-from admitone.scenarios.calls import Arm
+from admitone.scenarios.calls import Arm, Twist
 from admitone.scenarios.client import Client, Use
 from admitone.scenarios.scene import units
 from admitone.scenarios.stage import Stage
 from tests.harness_world import events, names, one_client, opened, staged, warmed
 
-BEFORE = Arm("FP3", Point("prepare", "write", "before", 1))
-AFTER = Arm("FP4", Point("prepare", "write", "after", 1))
-REPLY = Arm("FP4", Point("prepare", "reply", "before", 1))
+BEFORE = Twist(Arm("FP3", Point("prepare", "write", "before", 1)))
+AFTER = Twist(Arm("FP4", Point("prepare", "write", "after", 1)))
+REPLY = Twist(Arm("FP4", Point("prepare", "reply", "before", 1)))
 HELD_S = 0.2
 """How long the second of two callers is listened to while the first is held."""
 
@@ -69,7 +69,7 @@ def play(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Play]:
 @pytest.mark.parametrize(
     ("arm", "durable"), [(BEFORE, 0), (AFTER, 1), (REPLY, 1)], ids=["before", "after", "reply"]
 )
-def test_stop_then_kill(play: Play, arm: Arm, durable: int) -> None:
+def test_stop_then_kill(play: Play, arm: Twist, durable: int) -> None:
     pending = play.client.prepare(play.node, play.use, arm)
     assert pending.answer is None, "it stands"
     play.stage.kill(play.node, pending)
@@ -79,7 +79,8 @@ def test_stop_then_kill(play: Play, arm: Arm, durable: int) -> None:
     ]
     [killed] = events(play.stage, Killed)
     assert killed == Killed(play.node.name, play.node.pid, signal.SIGKILL, True, 0)
-    assert events(play.stage, Stopped)[0].point == arm.point
+    assert arm.arm is not None
+    assert events(play.stage, Stopped)[0].point == arm.arm.point
     assert events(play.stage, Stopped)[0].call == events(play.stage, Invoked)[-1].call
     assert events(play.stage, Replied)[-1].why == "dead"
     assert play.stage.tally.kills == 1
@@ -105,7 +106,7 @@ def test_stop_then_hold_while_another_acts(play: Play) -> None:
     other = play.client.new_use()
     began = len(play.stage.recorder.lines)
     held = play.client.prepare(play.node, play.use, BEFORE)
-    blocked = play.client.prepare(second, other, patience_s=HELD_S)
+    blocked = play.client.prepare(second, other, Twist(patience_s=HELD_S))
     assert held.answer is None
     assert blocked.answer is None, "it waits for the lock of the one that is held"
     play.stage.go(held)
@@ -123,7 +124,7 @@ def test_stop_then_hold_while_another_acts(play: Play) -> None:
 def test_stop_before_the_transaction_lets_another_through(play: Play) -> None:
     second = opened(play.stage, play.client)
     other = play.client.new_use()
-    arm = Arm("hold", Point("prepare", "begin", "before", 1))
+    arm = Twist(Arm("hold", Point("prepare", "begin", "before", 1)))
     held = play.client.prepare(play.node, play.use, arm)
     assert held.reached
     through = play.client.prepare(second, other)
@@ -163,7 +164,7 @@ def test_stop_then_go_on(play: Play) -> None:
 
 
 def test_a_point_that_is_never_reached_stops_nobody(play: Play) -> None:
-    far = Arm("FP3", Point("prepare", "write", "before", 99))
+    far = Twist(Arm("FP3", Point("prepare", "write", "before", 99)))
     pending = play.client.prepare(play.node, play.use, far)
     assert pending.answer is not None
     assert not pending.reached
@@ -179,7 +180,7 @@ def test_an_effect_is_stopped_on_its_way(play: Play, transit: str) -> None:
         play.node,
         play.use,
         play.use.admission,
-        transit=("FP6", transit),  # type: ignore[arg-type]
+        Twist(transit=("FP6", transit)),  # type: ignore[arg-type]
     )
     assert pending.answer is None
     assert pending.letter is not None

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 from admitone.chaos import parent as parent_module
 from admitone.chaos.events import Point
 from admitone.chaos.handle import NodeHandle
-from admitone.scenarios.calls import Arm, Subject
+from admitone.scenarios.calls import Arm, Subject, Twist
 from admitone.scenarios.stage import Stage
 from admitone.targets import wire
 from admitone.targets.contract import OPERATIONS
@@ -134,17 +134,18 @@ def _disturbed(stage: Stage) -> None:
         [client.authorization, client.approval.call, client.approval.context, "a1"],
         Subject(client.label),
         client.executor,
-        arm=Arm("FP3", Point(op, "write", "before", 1)),
+        Twist(Arm("FP3", Point(op, "write", "before", 1))),
     )
     if busy.reached:
         stage.go(busy, "busy")
     send = partial(stage.call, node, "effect", subject=Subject(), executor=client.executor)
     stopped = send(
-        ["pay", {"to": "ann"}, "k1"], arm=Arm("FP5", Point("effect", "effect", "before", 1))
+        ["pay", {"to": "ann"}, "k1"],
+        twist=Twist(Arm("FP5", Point("effect", "effect", "before", 1))),
     )
     stage.go(stopped)
     send(["pay", {"to": "bob"}, "k1"])  # the sink refuses it
-    lost = send(["pay", {"to": "cy"}, "k2"], transit=("FP5", "lost"))
+    lost = send(["pay", {"to": "cy"}, "k2"], twist=Twist(transit=("FP5", "lost")))
     assert lost.letter is not None
     stage.desk.forsake(lost.letter, "no answer")
     stage.drive(lost)

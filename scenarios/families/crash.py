@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...chaos.handle import NodeHandle
-from ..calls import Arm, Pending
+from ..calls import PLAIN, Arm, Pending, Twist
 from ..client import Client, Use
 from ..history import SinkKind
 from ..placement import Place, places
@@ -113,11 +113,8 @@ class CrashFamily:
     ) -> Hurt:
         """Run the pipeline until the place is reached. Earlier uses are completed undisturbed."""
         earlier = 0 if place.op == "issue" else scene.draws.randrange(budget)
-        arm = None if place.point is None else Arm(place.name, place.point)
-        transit = None if place.transit is None else (place.name, place.transit)
-        if variant == "drop" and place.name == "FP5":
-            arm, transit = None, ("FP5", "lost")  # the request leaves, and never arrives
-        first = client.issue(victim, arm if place.op == "issue" else None)
+        twist = self._twist(place, variant)
+        first = client.issue(victim, twist if place.op == "issue" else PLAIN)
         if place.op == "issue":
             assert first is not None
             return self._strike(scene, client, place, variant, first, client.new_use())
@@ -125,21 +122,23 @@ class CrashFamily:
             client.finish(victim, client.new_use())
         use = client.new_use()
         if place.op == "execute":
-            pending = client.execute(victim, use, arm, transit)
+            pending = client.execute(victim, use, twist)
             return self._strike(scene, client, place, variant, pending, use)
-        pending = client.prepare(victim, use, arm if place.op == "prepare" else None)
+        pending = client.prepare(victim, use, twist if place.op == "prepare" else PLAIN)
         if place.op != "prepare" and use.admission is not None:
             in_effect = place.op == "effect"
-            pending = client.send(
-                victim,
-                use,
-                use.admission,
-                arm if in_effect else None,
-                transit if in_effect else None,
-            )
+            pending = client.send(victim, use, use.admission, twist if in_effect else PLAIN)
             if not in_effect:
-                pending = client.commit(victim, use, use.admission, arm) or pending
+                pending = client.commit(victim, use, use.admission, twist) or pending
         return self._strike(scene, client, place, variant, pending, use)
+
+    def _twist(self, place: Place, variant: str) -> Twist:
+        if variant == "drop" and place.name == "FP5":
+            return Twist(transit=("FP5", "lost"))  # the request leaves, and never arrives
+        if place.transit is not None:
+            return Twist(transit=(place.name, place.transit))
+        assert place.point is not None
+        return Twist(Arm(place.name, place.point))
 
     def _strike(
         self, scene: Scene, client: Client, place: Place, variant: str, pending: Pending, use: Use

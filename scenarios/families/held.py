@@ -14,7 +14,7 @@ from typing import Final
 
 from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
-from ..calls import Arm, Pending
+from ..calls import Arm, Pending, Twist
 from ..client import Client, Use
 from ..history import SinkKind
 from ..placement import Survey, held_points
@@ -83,10 +83,10 @@ class HeldFamily:
         self, scene: Scene, client: Client, first: NodeHandle, second: NodeHandle, point: Point
     ) -> None:
         """The same confirmation is presented twice at once."""
-        held = client.issue(first, Arm("hold", point))
+        held = client.issue(first, Twist(Arm("hold", point)))
         if held is None:
             return
-        other = client.issue(second, patience_s=HOLD_S)
+        other = client.issue(second, Twist(patience_s=HOLD_S))
         self._release(scene, held, other)
         for pending in (held, other):
             if pending is not None:
@@ -97,13 +97,13 @@ class HeldFamily:
     ) -> None:
         """Two requests under one authorization."""
         one, two = client.new_use(), client.new_use()
-        arm = Arm("hold", point)
+        hold, wait = Twist(Arm("hold", point)), Twist(patience_s=HOLD_S)
         if point.op == "execute":
-            held = client.execute(first, one, arm)
-            other = client.execute(second, two, patience_s=HOLD_S)
+            held = client.execute(first, one, hold)
+            other = client.execute(second, two, wait)
         else:
-            held = client.prepare(first, one, arm)
-            other = client.prepare(second, two, patience_s=HOLD_S)
+            held = client.prepare(first, one, hold)
+            other = client.prepare(second, two, wait)
         self._release(scene, held, other)
         scene.phase("heal")
         for node, use, pending in ((first, one, held), (second, two, other)):
