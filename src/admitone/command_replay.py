@@ -10,9 +10,9 @@ from .chaos.runfolder import RunFolder
 from .cli import UsageProblem
 from .reports.lanes import lanes
 from .reports.text import clean
-from .scenarios.campaign import check_adapters
 from .scenarios.conductor import Conductor, Played, family
 from .scenarios.plan import Plan, PlanProblem
+from .scenarios.preflight import Fitting, fit
 from .targets.registry import is_reference
 
 
@@ -27,8 +27,8 @@ def replay(options: argparse.Namespace) -> int:
         _empty_folder(options.keep)
     with RunFolder() as folder:
         try:
-            fitting = check_adapters([plan.target], folder.path, options.sink)[0]
             parent = WarmParent(plan.target, folder.path, folder.path / "output.log")
+            fitting = _fitted(parent, folder.path, options)
         except TargetProblem as problem:
             raise UsageProblem(str(problem)) from None
         conductor = Conductor(
@@ -45,6 +45,17 @@ def replay(options: argparse.Namespace) -> int:
         finally:
             conductor.close()
     return _tell(plays, output)
+
+
+def _fitted(parent: WarmParent, folder: Path, options: argparse.Namespace) -> Fitting:
+    """Check the adapter as a run would; its parent then goes on to play."""
+    place = folder / "fit"
+    place.mkdir()
+    try:
+        return fit(parent, place, sink=options.sink)
+    except BaseException:
+        parent.close()
+        raise
 
 
 def _empty_folder(keep: Path) -> None:
