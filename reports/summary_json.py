@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Final
 
 from ..scenarios.summary import ClaimRow, PointRow, RunTally
-from ..scenarios.tallies import FindingGroup
+from ..scenarios.tallies import FamilyTally, FindingGroup, Trouble
 from .folder import ReportFolder
 from .text import clean
 from .writer import Silent
@@ -68,20 +68,7 @@ def summary(tally: RunTally) -> dict[str, object]:
         "started": facts.started,
         "duration_s": round(tally.duration_s, 3),
         "targets": [_target(tally, name) for name in sorted(tally.targets)],
-        "families": [
-            {
-                "name": row.name,
-                "schedules": row.schedules,
-                "kills": row.kills,
-                "drops": row.drops,
-                "pauses": row.pauses,
-                "admits": row.admits,
-                "effects": row.effects,
-                "violations": row.violations,
-                "verdicts": {verdict: n for verdict, n in row.verdicts.items() if n},
-            }
-            for row in tally.families()
-        ],
+        "families": [_family(row) for row in tally.families()],
         "points": [_point(row) for row in tally.points()],
         "checks": [
             {"code": row.code, "opportunities": row.opportunities, "violations": row.violations}
@@ -96,18 +83,33 @@ def summary(tally: RunTally) -> dict[str, object]:
             {"kind": gap.kind, "name": gap.name, "target": gap.target, "why": gap.why}
             for gap in tally.gaps()
         ],
-        "troubles": [
-            {
-                "target": trouble.target,
-                "family": trouble.family,
-                "verdict": trouble.verdict,
-                "reason": clean(trouble.reason, 300),
-                "first": trouble.first,
-                "count": trouble.count,
-            }
-            for trouble in tally.troubles()
-        ],
+        "troubles": [_trouble(trouble) for trouble in tally.troubles()],
         "unmatched_baseline": sorted(tally.unmatched_baseline),
+    }
+
+
+def _family(row: FamilyTally) -> dict[str, object]:
+    return {
+        "name": row.name,
+        "schedules": row.schedules,
+        "kills": row.kills,
+        "drops": row.drops,
+        "pauses": row.pauses,
+        "admits": row.admits,
+        "effects": row.effects,
+        "violations": row.violations,
+        "verdicts": {verdict: n for verdict, n in row.verdicts.items() if n},
+    }
+
+
+def _trouble(trouble: Trouble) -> dict[str, object]:
+    return {
+        "target": trouble.target,
+        "family": trouble.family,
+        "verdict": trouble.verdict,
+        "reason": clean(trouble.reason, 300),
+        "first": trouble.first,
+        "count": trouble.count,
     }
 
 

@@ -50,7 +50,9 @@ def _possible_admissions(label: LabelStory) -> int | None:
     proven = {e.owner for a in label.admissions for e in a.evidence}
     # an admission that names nobody is that of an attempt whose reply is unknown, if there is one
     nobodys = sum(1 for a in label.admissions if all(e.owner not in owners for e in a.evidence))
-    return len(owners) + max(0, nobodys - len(owners - proven))
+    attempts = len(owners) + max(0, nobodys - len(owners - proven))
+    # one attempt that was given two units was admitted twice, wrong as that is
+    return max(attempts, len(label.admissions))
 
 
 def _before_admission(story: Story) -> Ruling:
