@@ -103,7 +103,7 @@ class Running:
             text=True,
             start_new_session=True,
         )
-        self._children: set[psutil.Process] = set()
+        self._children: list[psutil.Process] = []
 
     def __enter__(self) -> Running:
         return self
@@ -122,15 +122,15 @@ class Running:
             return lines > least
 
         until(there, f"{least} results")
-        self._children |= set(psutil.Process(self.process.pid).children(recursive=True))
+        self._children = psutil.Process(self.process.pid).children(recursive=True)
 
-    def children(self, part: str) -> list[psutil.Process]:
-        """Those whose command line contains the text, as seen in the middle of the run."""
-        return [child for child in self._children if part in " ".join(child.cmdline())]
+    def sinks(self) -> int:
+        """How many sink servers there were in the middle of the run."""
+        return sum("idempotent_sink.server" in _words(child) for child in self._children)
 
     def workers(self) -> list[psutil.Process]:
         """Forks of the run itself, one for each ``-n``."""
-        return [child for child in self._children if child.ppid() == self.process.pid]
+        return psutil.Process(self.process.pid).children()
 
     def end(self) -> Ran:
         """Wait for the end; nothing of it may be left: no process, no folder of stores."""
@@ -139,6 +139,13 @@ class Running:
         mine = f"admitone-{os.getuid()}-{self.process.pid}-*"
         until(lambda: not list(base_folder().glob(mine)), "the removal of the run's folder")
         return Ran(self.process.returncode, out, err)
+
+
+def _words(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:  # a node that was killed meanwhile, as nodes are
+        return ""
 
 
 def _lives(process: psutil.Process) -> bool:

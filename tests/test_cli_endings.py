@@ -1,0 +1,188 @@
+"""Runs that do not come to their own end: interrupted, or bereft of a worker or a reader."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.front_door import (
+    DEADLINE_S,
+    REPORT,
+    Ran,
+    Running,
+    admitone_in,
+    command,
+    environment,
+    journal_in,
+    summary_in,
+)
+
+LONG = ("run", "--schedules", "5000", "-n", "2")
+
+
+@pytest.fixture
+def long_run(scratch: Path, request: pytest.FixtureRequest) -> Iterator[Running]:
+    with Running(scratch, *LONG, "--sink", request.param) as running:
+        running.until_results()
+        yield running
+
+
+def partial(running: Running) -> Ran:
+    """The end of a run that was cut short; what it has seen until then is kept."""
+    ran = running.end()
+    assert "Traceback" not in ran.err
+    journal, summary = journal_in(running.folder), summary_in(running.folder)
+    assert len(journal.results) > 0
+    assert not journal.torn
+    assert (journal.exit_code, summary["exit_code"]) == (ran.code, ran.code)
+    assert summary["complete"] is False
+    assert f"exit {ran.code}" in ran.out
+    assert f"{len(journal.results)} schedules" in ran.out
+    again = admitone_in(running.folder, "report")
+    assert again.code == ran.code
+    assert f"exit {ran.code}" in again.out
+    return ran
+
+
+def ctrl_c(running: Running) -> None:
+    """What a terminal does: the whole foreground group is told."""
+    os.killpg(running.process.pid, signal.SIGINT)
+
+
+def interrupt(running: Running) -> None:
+    running.process.send_signal(signal.SIGINT)
+
+
+def terminate(running: Running) -> None:
+    running.process.send_signal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize(
+    ("long_run", "stop"),
+    [("embedded", interrupt), ("process", ctrl_c), ("process", terminate)],
+    indirect=["long_run"],
+)
+def test_an_interrupted_run_leaves_a_partial_report_and_nothing_else(
+    long_run: Running, stop: Callable[[Running], None]
+) -> None:
+    assert (long_run.sinks() > 0) == (stop is not interrupt)
+    stop(long_run)
+    ran = partial(long_run)
+    assert ran.code == 130
+    summary = summary_in(long_run.folder)
+    assert (summary["stop_reason"], summary["outcome"]) == ("interrupted", "interrupted")
+
+
+@pytest.mark.parametrize("long_run", ["process"], indirect=True)
+def test_a_worker_that_is_killed_fails_the_suite_and_keeps_the_results(long_run: Running) -> None:
+    workers = long_run.workers()
+    assert len(workers) == 2
+    workers[0].kill()
+    ran = partial(long_run)
+    assert ran.code == 4
+    assert "admitone: a worker process died (signal SIGKILL)" in ran.err
+    assert summary_in(long_run.folder)["stop_reason"] == "suite_failed"
+
+
+@pytest.mark.parametrize("long_run", ["process"], indirect=True)
+def test_a_run_that_is_killed_takes_everything_with_it(long_run: Running) -> None:
+    """No courtesy is possible then: the journal can be read, and the next run tidies."""
+    long_run.process.kill()
+    long_run.process.wait()
+    ran = admitone_in(long_run.folder, "report")
+    assert ran.code == 130
+    assert "the run never came to its end" in ran.err or "is torn" in ran.err
+    other = admitone_in(long_run.folder, "replay", journal_in(long_run.folder).results[0].id)
+    assert other.code in (0, 3)
+    assert long_run.end().code == -signal.SIGKILL
+
+
+def test_a_reader_that_leaves_changes_no_verdict(scratch: Path) -> None:
+    run = command("run", "correct/counter", "--family", "consumers", "--schedules", "4")
+    shell = 'set -o pipefail; "$@" | head -n 1; echo "codes ${PIPESTATUS[0]}"'
+    done = subprocess.run(
+        ["bash", "-c", shell, "bash", *run],
+        cwd=scratch,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    first, last = done.stdout.splitlines()
+    assert first.startswith("admitone ")
+    assert last == "codes 0"
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert len(journal_in(scratch).results) == 4
+    assert summary_in(scratch)["exit_code"] == 0
+
+
+def test_a_page_that_nobody_reads_ends_like_any_pipe(scratch: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        command("explain", "AO104"),
+        cwd=scratch,
+        env=environment(),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("more", "colour", "redrawn"),
+    [
+        ({}, True, True),
+        ({"NO_COLOR": "1"}, False, True),
+    ],
+)
+def test_a_terminal_gets_what_it_can_show(
+    scratch: Path, more: dict[str, str], colour: bool, redrawn: bool
+) -> None:
+    ours, theirs = pty.openpty()
+    run = command("run", "correct/counter", "--family", "consumers", "--schedules", "2", "-n", "1")
+    process = subprocess.Popen(
+        run,
+        cwd=scratch,
+        env=environment(**({"TERM": "xterm"} | more)),
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=subprocess.STDOUT,
+    )
+    os.close(theirs)
+    text = b""
+    while data := _read(ours):
+        text += data
+    os.close(ours)
+    assert process.wait(DEADLINE_S) == 0
+    assert (b"\x1b[1m" in text) is colour
+    assert (b"\x1b[2K" in text) is redrawn
+    assert b"passed: 2 passed" in text
+
+
+def test_what_is_no_terminal_gets_plain_lines(scratch: Path) -> None:
+    ran = admitone_in(
+        scratch, "run", "correct/counter", "--family", "consumers", "--schedules", "2", "-n", "1"
+    )
+    assert (ran.code, ran.err) == (0, "")
+    assert "\x1b" not in ran.out
+    assert ran.out.splitlines()[-1] == "exit 0"
+    assert (scratch / REPORT / "summary.json").exists()
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # EIO: its other end is closed
+        return b""
