@@ -153,7 +153,6 @@ ANSWERS: dict[str, Any] = {
     "nothing": None,
     "number": 7,
     "text": "granted",
-    "live": object(),
     "cycle": _cycle(),
     "receipt": c.Receipt("k", "t", "d", 1, "m"),
     "done": c.Done(),
@@ -181,7 +180,6 @@ ANSWERS: dict[str, Any] = {
     "counts_7": c.View(True, counts=_any(7)),
     "known_text": c.View(_any("yes"), counts=c.Counts()),
     "other_counts": c.View(True, counts=c.Counts(issued=1)),
-    "unknown_record": c.View(False),
     "store_bytes": c.Deployment(_any(b"bytes")),
     "store_path": c.Deployment(_any(Path("x"))),
 }

@@ -209,6 +209,7 @@ def test_a_process_that_cannot_change_its_store_never_serves_two(scratch: Path) 
 def test_the_correct_ledger_itself_serves_two_stores(scratch: Path) -> None:
     with conducted("builtin:correct/counter", scratch) as (_, fitting):
         assert fitting.veterans
+        assert fitting.deadline_s == 10 + 4 * fitting.greeting.declaration.facts.waits_s
 
 
 def test_what_a_target_prints_is_kept_and_never_taken_for_the_protocol(scratch: Path) -> None:
