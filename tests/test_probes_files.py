@@ -14,7 +14,8 @@ from typing import Literal
 
 import pytest
 
-from admitone.chaos.probes import files, sight
+from admitone.chaos.probes import sight
+from admitone.chaos.probes.open_files import ORIGINAL
 from tests import probe_trial
 from tests.probe_file_forms import FORMS
 from tests.probe_trial import STATEMENT, WRITE, Found, Notes
@@ -91,11 +92,11 @@ def folders(work: Path) -> None:
 
 def originals(work: Path) -> None:
     """What the harness itself uses."""
-    with files.ORIGINAL.open(work / "journal", "a") as file:
+    with ORIGINAL.open(work / "journal", "a") as file:
         file.write("x")
         file.flush()
-        files.ORIGINAL.fsync(file)
-    files.ORIGINAL.replace(work / "journal", work / "journal2")
+        ORIGINAL.fsync(file)
+    ORIGINAL.replace(work / "journal", work / "journal2")
 
 
 def sqlite_itself(work: Path) -> None:
@@ -121,7 +122,7 @@ def test_a_number_used_again_is_another_file(notes: Notes, scratch: Path) -> Non
     """The descriptor was closed where no probe looks, and the kernel gave its number away."""
     fd = os.open(scratch / "work" / "ledger", os.O_WRONLY | os.O_CREAT)
     os.closerange(fd, fd + 1)
-    again = files.ORIGINAL.os_open(scratch / "outside", os.O_WRONLY | os.O_CREAT)
+    again = ORIGINAL.os_open(scratch / "outside", os.O_WRONLY | os.O_CREAT)
     assert again == fd
     with sight.watched():
         os.write(again, b"x")

@@ -16,9 +16,10 @@ from sqlite3 import Cursor as RawCursor
 from typing import Any, Final
 
 from . import sight
+from .book import Book
 from .driver_begin import DriverBegin, Rows
 from .statements import Statement, read, split
-from .transactions import Book, commit, perform, settle
+from .transactions import commit, perform, settle
 
 RAW: Final[Any] = RawConnection
 HAS_AUTOCOMMIT: Final = hasattr(RawConnection, "autocommit")  # since Python 3.12

@@ -13,9 +13,10 @@ from sqlite3 import Connection as RawConnection
 from types import TracebackType
 from typing import Any
 
+from .book import Book
 from .sight import report
 from .statements import Statement
-from .transactions import Book, RawTrace, land, land_failed, lift
+from .transactions import RawTrace, land, land_failed, lift
 
 
 class DriverBegin:

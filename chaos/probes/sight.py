@@ -66,11 +66,11 @@ def install(observer: Observer, root: Path | None = None) -> None:
 
     Call it before the target is imported; again, after a fork, to name others.
     """
-    from . import alchemy, files, sqlite  # they report to this module
+    from . import alchemy, files, open_files, sqlite  # they report to this module
 
     global tell  # noqa: PLW0603  # one per process
     tell = observer.point
-    files.below(root)
+    open_files.below(root)
     sqlite.install()
     files.install()
     alchemy.install_after_import()
@@ -78,7 +78,7 @@ def install(observer: Observer, root: Path | None = None) -> None:
 
 def uninstall() -> None:
     """Give the drivers back. Objects that were made meanwhile go on working, unseen."""
-    from . import alchemy, files, sqlite
+    from . import alchemy, files, open_files, sqlite
 
     global tell  # noqa: PLW0603
     watch(False)
@@ -86,7 +86,7 @@ def uninstall() -> None:
     alchemy.uninstall()
     files.uninstall()
     sqlite.uninstall()
-    files.below(None)
+    open_files.below(None)
 
 
 def watch(on: bool) -> None:

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any, Final, Literal
 
 from . import sight
+from .book import Book
 from .cursors import (
     HAS_AUTOCOMMIT,
     RAW,
@@ -31,7 +32,7 @@ from .cursors import (
 )
 from .sight import around
 from .statements import read
-from .transactions import Book, RawTrace, commit, perform, settle
+from .transactions import RawTrace, commit, perform, settle
 
 _MODULES: Final[tuple[ModuleType, ...]] = (sqlite3, sqlite3.dbapi2, _sqlite3)
 _raw_connect: Final = sqlite3.connect
