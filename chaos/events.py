@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from ..targets.terms import Admission, Approval, AuditView, Receipt, View
+from ..targets.terms import Admission, Approval, AuditView, Call, Context, Receipt, View
 
 HISTORY_VERSION: Final = 1
 
@@ -45,7 +45,11 @@ class Invoked:
     """A call was sent to a node; written before the first byte leaves.
 
     ``request``: the thing that the user wants done once, where the call is about one.
-    ``admission``: for commit, release and renew, the admission that it is about.
+    ``admission``: for commit, release and renew, the admission that it is about. ``call`` here is
+    the number; ``presented`` and ``context`` are the call and the execution context that were
+    presented, where they differ from the approved ones; ``forged`` names what was altered in a
+    credential, confirmation or receipt; ``budget`` is what was asked for where that is another
+    one. All of these are attacks: a ledger may refuse them, and is judged by what it would send.
     """
 
     call: int
@@ -56,6 +60,10 @@ class Invoked:
     request: str | None = None
     attempt: str | None = None
     admission: Admission | None = None
+    presented: Call | None = None
+    context: Context | None = None
+    forged: str = ""
+    budget: object = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..chaos.events import Outcome, Point, Why
 from ..chaos.handle import NodeHandle
-from ..targets.terms import Admission, Json, Trust
+from ..targets.terms import Admission, Call, Context, Json, Trust
 from .desk import Letter, Transit
 
 
@@ -27,12 +27,16 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a call is about, for the history."""
+    """What a call is about, for the history (see ``Invoked``)."""
 
     label: str | None = None
     request: str | None = None
     attempt: str | None = None
     admission: Admission | None = None
+    presented: Call | None = None
+    context: Context | None = None
+    forged: str = ""
+    budget: object = None
 
 
 @dataclass(frozen=True, slots=True)

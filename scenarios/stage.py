@@ -204,6 +204,10 @@ class Stage:
                 subject.request,
                 subject.attempt,
                 subject.admission,
+                subject.presented,
+                subject.context,
+                subject.forged,
+                subject.budget,
             ),
         )
         pending = Pending(self._calls, op, node, subject)
