@@ -25,6 +25,7 @@ from typing import Any
 import psutil
 
 from .channel import Channel
+from .dense import fill_holes
 from .probes import sight
 from .stops import Stops
 
@@ -42,14 +43,24 @@ def main(arguments: list[str]) -> None:
     _say(control, greeting)
     if target is None:
         return
-    gc.collect()
-    gc.freeze()  # what is here already is never traversed, so never copied, in a node
+    _settle(Path(arguments[2]))
     prctl(_PR_SET_PDEATHSIG, 0)  # the end of the control socket says it too, and leaves time:
     children: set[int] = set()
-    _serve(control, target, Path(arguments[2]), prctl, children)
+    _serve(control, target, prctl, children)
     for child in children:
         os.kill(child, signal.SIGKILL)
     _end_orphans(set())
+
+
+def _settle(folder: Path) -> None:
+    """Make what is here good to be shared with nodes that live for milliseconds."""
+    from .rehearsal import rehearse
+
+    rehearse(folder)
+    sight.observe(_Nobody())
+    gc.collect()
+    fill_holes()
+    gc.freeze()  # what is here already is never traversed, so never copied, in a node
 
 
 class _Nobody:
@@ -59,9 +70,7 @@ class _Nobody:
         """Nothing is watched in the warm parent."""
 
 
-def _serve(
-    control: socket.socket, target: Any, folder: Path, prctl: Any, children: set[int]
-) -> None:
+def _serve(control: socket.socket, target: Any, prctl: Any, children: set[int]) -> None:
     """Until the harness closes its end, or is gone."""
     while True:
         try:
@@ -78,14 +87,14 @@ def _serve(
                 prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
                 if os.getppid() != here:
                     os._exit(70)  # it died before it could have taken us along
-                _become_node(control, descriptors[0], target, folder)
+                _become_node(control, descriptors[0], target)
             os.close(descriptors[0])
             children.add(pid)
             report["pid"] = pid
         _say(control, report)
 
 
-def _become_node(control: socket.socket, descriptor: int, target: Any, folder: Path) -> None:
+def _become_node(control: socket.socket, descriptor: int, target: Any) -> None:
     from . import node
 
     code = 70
@@ -93,7 +102,7 @@ def _become_node(control: socket.socket, descriptor: int, target: Any, folder: P
         control.close()
         channel = Channel(socket.socket(fileno=descriptor))
         stops = Stops(channel)
-        sight.install(stops, folder)
+        sight.observe(stops)
         sight.watch(True)
         node.run(channel, stops, target)
         code = 0
@@ -153,7 +162,9 @@ def _warm(name: str, folder: Path) -> tuple[dict[str, Any], Any]:
         target = resolve.resolve(name)
         title, declaration = resolve.describe(target)
         if (warm := getattr(target, "warm", None)) is not None:
+            sight.watch(True)  # whatever it runs, it runs as a node will
             warm()
+            sight.watch(False)
     except resolve.TargetProblem as problem:
         return {"problem": str(problem)}, None
     except BaseException as raised:  # a broken target may raise anything here

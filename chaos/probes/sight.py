@@ -76,6 +76,12 @@ def install(observer: Observer, root: Path | None = None) -> None:
     alchemy.install_after_import()
 
 
+def observe(observer: Observer) -> None:
+    """Name another observer; the probes stay as they are."""
+    global tell  # noqa: PLW0603  # one per process
+    tell = observer.point
+
+
 def uninstall() -> None:
     """Give the drivers back. Objects that were made meanwhile go on working, unseen."""
     from . import alchemy, files, open_files, sqlite
