@@ -23,7 +23,7 @@ from tests.front_door import (
     summary_in,
 )
 
-LONG = ("run", "--schedules", "5000", "-n", "2")
+LONG = ("run", "correct/counter", "--schedules", "5000", "-n", "2")
 
 
 @pytest.fixture
