@@ -13,7 +13,8 @@ from typing import Final
 
 from ..scenarios.checks import CHECKS, Check
 from ..scenarios.facts import FAILURE_POINTS
-from ..scenarios.frame import COVERED
+from ..scenarios.families import FAMILIES
+from ..scenarios.frame import points_of
 from ..scenarios.placement import Place, Step, Survey, places
 from ..scenarios.scene import durable_by_then
 
@@ -89,9 +90,9 @@ def _failure_points() -> Iterator[str]:
     split, guarded = places(SPLIT), places(GUARDED)
     for name, title in FAILURE_POINTS.items():
         where = _stops(name, split), _stops(name, guarded)
-        durable = _durable(name) if name in COVERED else "–"
+        durable = _durable(name) if name in points_of(tuple(FAMILIES)) else "–"
         yield f"| {name} {title} | {where[0]} | {where[1]} | {durable} |"
-    absent = ", ".join(name for name in FAILURE_POINTS if name not in COVERED)
+    absent = ", ".join(name for name in FAILURE_POINTS if name not in points_of(tuple(FAMILIES)))
     yield from ("", f"Not placed by any family yet: {absent}. Every run lists them under")
     yield "`NOT exercised`; they do not make a run incomplete."
     yield from ("", "A point that a ledger cannot have (no issue step, no commit step, no durable")

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ..chaos.parent import WarmParent
-from .conductor import family
-from .families import FAMILIES, Subjects
+from .families import FAMILIES, Subjects, family
+from .frame import lacks
 from .plan import Plan
 from .preflight import Fitting, fit
 from .results import ScheduleResult
@@ -91,7 +91,8 @@ def check_adapters(
 def placed_plans(fitting: Fitting, families: Sequence[str], seed: int) -> tuple[Plan, ...]:
     """Every placed position of a target once, in a seeded order that mixes the points."""
     subject = Subjects(fitting.target, fitting.greeting.declaration, fitting.survey)
-    plans = [plan for name in families for plan in family(name).placed(subject)]
+    tried = [family(name) for name in families]
+    plans = [p for each in tried if not lacks(each, fitting) for p in each.placed(subject)]
     random.Random(f"order {seed}").shuffle(plans)  # reproducible, no secret
     return tuple(replace(plan, seed=seed) for plan in plans)
 

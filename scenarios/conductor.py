@@ -9,9 +9,8 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from ..chaos.events import Note
 from ..chaos.handle import NodeHandle
@@ -20,7 +19,7 @@ from ..chaos.recorder import Recorder
 from ..idempotent_sink.process import SinkProcess
 from ..targets.replies import EffectUnknown
 from .calls import Setting
-from .families import FAMILIES, Family
+from .families import Family, family
 from .history import Header, History
 from .plan import Plan, PlanProblem
 from .preflight import TRUST, Fitting
@@ -32,15 +31,6 @@ from .verdict import judged
 
 LOG_LIMIT_BYTES: Final = 1 << 20
 """A target's own output is kept up to this size between schedules."""
-
-
-def family(name: str) -> Family:
-    """The family of this name. Raises ``PlanProblem`` for an unknown one."""
-    if name not in FAMILIES:
-        raise PlanProblem(f"there is no family {name!r}; there are: {', '.join(sorted(FAMILIES))}")
-    module, _, attribute = FAMILIES[name].partition(":")
-    made = getattr(import_module(f".families.{module}", __package__), attribute)()
-    return cast(Family, made)
 
 
 @dataclass(frozen=True, slots=True)

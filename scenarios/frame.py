@@ -8,20 +8,16 @@ see are no excuse: an adapter marks them with ``env.at``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from .facts import FAILURE_POINTS, Required, TargetFacts, claims_made
+from .families import FAMILIES, Family, family
 from .placement import places
 from .preflight import Fitting
-
-COVERED: Final = ("FP1", "FP2", "FP3", "FP4", "FP5", "FP6", "FP8", "FP9", "FP10")
-"""Points that the families of this version place."""
 
 
 def required_of(families: Sequence[str]) -> Required:
     """What must have happened for a run of these families to be called complete."""
-    points = COVERED if "crash" in families else ()
-    return Required(families=tuple(families), points=points)
+    return Required(families=tuple(families), points=points_of(families))
 
 
 def target_facts(fitting: Fitting, families: Sequence[str]) -> TargetFacts:
@@ -29,19 +25,40 @@ def target_facts(fitting: Fitting, families: Sequence[str]) -> TargetFacts:
     name = fitting.greeting.name
     declared = fitting.greeting.declaration
     placed = {place.name for place in places(fitting.survey)}
+    asked = points_of(families)
     excused = {
         point: why
-        for point in COVERED
+        for point in asked
         if point not in placed and (why := _excused(point, fitting)) is not None
     }
-    if "crash" not in families:
-        excused.update(dict.fromkeys(FAILURE_POINTS, "family crash was not asked for"))
+    for point in FAILURE_POINTS:
+        if point not in asked and point in points_of(tuple(FAMILIES)):
+            excused[point] = "no family that places it was asked for"
+    for family_name in families:
+        if lacking := lacks(family(family_name), fitting):
+            excused[family_name] = lacking
     return TargetFacts(
         name=fitting.target,
         version=f"{name.library} {name.version}".strip(),
         claims=claims_made(declared),
         not_applicable=excused,
     )
+
+
+def lacks(tried: Family, fitting: Fitting) -> str:
+    """What a target lacks for a family, or an empty text."""
+    for need in tried.needs:
+        if need not in fitting.survey.operations:
+            return f"the ledger has no {need}"
+    for claim in tried.claims:
+        if claim not in fitting.greeting.declaration.claims:
+            return f"{claim} is not claimed"
+    return ""
+
+
+def points_of(families: Sequence[str]) -> tuple[str, ...]:
+    placed = {point for name in families for point in family(name).points}
+    return tuple(point for point in FAILURE_POINTS if point in placed)
 
 
 def _excused(point: str, fitting: Fitting) -> str | None:

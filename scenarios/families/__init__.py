@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ...targets.declaration import Declaration
 from ..placement import Survey
 from ..plan import Plan, PlanProblem
+
+if TYPE_CHECKING:
+    from ..scene import Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +25,27 @@ class Subjects:
 
 
 class Family(Protocol):
-    """One kind of schedule."""
+    """One kind of schedule.
+
+    ``points``: the failure points that it places. ``replayable``: one plan gives one order of
+    events; a race of free processes does not, and what it shows is reported as it was seen.
+    ``needs`` and ``claims``: operations and claims without which a target has nothing for this
+    family, and is ``not applicable``.
+    """
 
     name: str
     tries: str
+    points: tuple[str, ...]
+    replayable: bool
+    needs: tuple[str, ...]
+    claims: tuple[str, ...]
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every position once, at small size: the required set."""
         ...
 
-    def run(self, plan: Plan, scene: object) -> None:
-        """Play one plan on a scene."""
+    def run(self, plan: Plan, scene: Scene) -> None:
+        """Play one plan."""
         ...
 
 
@@ -56,3 +70,12 @@ def budgeted(plan: Plan, declaration: Declaration) -> None:
             f"{plan.id}: no run plays this target with a budget of {plan.budget}; its budgets are "
             f"{', '.join(map(str, budgets_of(declaration)))}"
         )
+
+
+def family(name: str) -> Family:
+    """The family of this name. Raises ``PlanProblem`` for an unknown one."""
+    if name not in FAMILIES:
+        raise PlanProblem(f"there is no family {name!r}; there are: {', '.join(sorted(FAMILIES))}")
+    module, _, attribute = FAMILIES[name].partition(":")
+    made: Family = getattr(import_module(f".{module}", __package__), attribute)()
+    return made

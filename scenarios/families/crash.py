@@ -42,6 +42,10 @@ class CrashFamily:
 
     name = "crash"
     tries = "the twelve failure points, each with kill and dropped reply"
+    points: tuple[str, ...] = ("FP1", "FP2", "FP3", "FP4", "FP5", "FP6", "FP8", "FP9", "FP10")
+    replayable = True
+    needs: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every place x variant x order x budget x sink."""

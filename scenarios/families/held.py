@@ -34,6 +34,10 @@ class HeldFamily:
 
     name = "consumers"
     tries = "one caller held between two statements while another runs through"
+    points: tuple[str, ...] = ()
+    replayable = True
+    needs: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every point of issue and of the admitting operation x budget; sinks in turn."""

@@ -10,7 +10,8 @@ from .chaos.runfolder import RunFolder
 from .cli import UsageProblem
 from .reports.lanes import lanes
 from .reports.text import clean
-from .scenarios.conductor import Conductor, Played, family
+from .scenarios.conductor import Conductor, Played
+from .scenarios.families import family
 from .scenarios.plan import Plan, PlanProblem
 from .scenarios.preflight import Fitting, fit
 from .targets.registry import is_reference
