@@ -31,9 +31,10 @@ def target_facts(fitting: Fitting, families: Sequence[str]) -> TargetFacts:
         for point in asked
         if point not in placed and (why := _excused(point, fitting)) is not None
     }
-    for point in FAILURE_POINTS:
-        if point not in asked and point in points_of(tuple(FAMILIES)):
-            excused[point] = "no family that places it was asked for"
+    for other in FAMILIES:
+        if other not in families and family(other).points:
+            elsewhere = (point for point in FAILURE_POINTS if point not in asked)
+            excused.update(dict.fromkeys(elsewhere, f"family {other} was not asked for"))
     for family_name in families:
         if lacking := lacks(family(family_name), fitting):
             excused[family_name] = lacking
@@ -57,6 +58,7 @@ def lacks(tried: Family, fitting: Fitting) -> str:
 
 
 def points_of(families: Sequence[str]) -> tuple[str, ...]:
+    """The failure points that these families place, in order."""
     placed = {point for name in families for point in family(name).points}
     return tuple(point for point in FAILURE_POINTS if point in placed)
 
