@@ -63,10 +63,12 @@ class Conductor:
         self._count = 0
         self._families: dict[str, Family] = {}
 
-    def play(self, plan: Plan, *, keep: Path | None = None, virgin: bool = False) -> Played:
+    def play(
+        self, plan: Plan, *, keep: Path | None = None, virgin: bool = False, digest: bool = True
+    ) -> Played:
         """Play one plan on a fresh store and judge it. ``virgin``: with a fresh victim.
 
-        ``keep``: leave the store there afterwards.
+        ``keep``: leave the store there afterwards. ``digest``: see ``judged``.
         """
         began = time.monotonic()
         scene, workspace = self._scene(plan, virgin)
@@ -93,7 +95,7 @@ class Conductor:
             self._reference,
         )
         history = History(header, stage.recorder.lines)
-        result = judged(plan, scene, history, problem)
+        result = judged(plan, scene, history, problem, digest=digest)
         return Played(replace(result, duration_s=time.monotonic() - began), history)
 
     def close(self) -> None:

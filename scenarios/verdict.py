@@ -30,8 +30,13 @@ RACE = "hold"
 """The name under which races arm their stops; it is no failure point."""
 
 
-def judged(plan: Plan, scene: Scene, history: History, problem: str) -> ScheduleResult:
-    """Judge one played schedule. ``problem``: why the plan could not be played at all."""
+def judged(
+    plan: Plan, scene: Scene, history: History, problem: str, *, digest: bool = True
+) -> ScheduleResult:
+    """Judge one played schedule. ``problem``: why the plan could not be played at all.
+
+    ``digest``: whether the result says which canonical history it comes from also when it passed.
+    """
     tally = scene.stage.tally
     verdict, reason, findings, opportunities = _verdict(plan, scene, history, problem)
     return ScheduleResult(
@@ -52,7 +57,7 @@ def judged(plan: Plan, scene: Scene, history: History, problem: str) -> Schedule
         races_overlapped=scene.races_overlapped,
         relies_on_sink=_relies(plan, scene, history),
         reason=reason,
-        digest=canonical_digest(history),
+        digest=canonical_digest(history) if digest or verdict != "passed" else "",
     )
 
 

@@ -93,7 +93,7 @@ class Worker:
                     return
                 conductor = self._for(order.target)
                 for plan in order.plans:
-                    played = self._played(conductor, order.target, plan)
+                    played = self._played(conductor, order, plan)
                     kept = self._keep(played, order, plan)
                     self._pipe.send(replace(played.result, history_kept=kept))
                 self._pipe.send(order)  # done: ready for the next one
@@ -124,11 +124,12 @@ class Worker:
             sink=self._bench.sink,
         )
 
-    def _played(self, conductor: Conductor, target: int, plan: Plan) -> Played:
+    def _played(self, conductor: Conductor, order: Order, plan: Plan) -> Played:
         """Play a plan; a violation is believed when a fresh victim shows it too."""
-        if not family(plan.family).replayable:
-            return conductor.play(plan, virgin=True)  # a race is believed when it is seen
-        played = conductor.play(plan)
+        target, digest = order.target, plan.id in order.keep
+        if not family(plan.family).replayable:  # a race is believed when it is seen
+            return conductor.play(plan, virgin=True, digest=digest)
+        played = conductor.play(plan, digest=digest)
         if played.result.verdict != "violation":
             return played
         code = played.result.findings[0].code
