@@ -30,7 +30,7 @@ class Family(Protocol):
     ``points``: the failure points that it places. ``replayable``: one plan gives one order of
     events; a race of free processes does not, and what it shows is reported as it was seen.
     ``needs`` and ``claims``: operations and claims without which a target has nothing for this
-    family, and is ``not applicable``.
+    family, and is ``not applicable``. ``rows``: the requirements that it asserts, by id.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Family(Protocol):
     replayable: bool
     needs: tuple[str, ...]
     claims: tuple[str, ...]
+    rows: tuple[str, ...]
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every position once, at small size: the required set."""

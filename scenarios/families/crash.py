@@ -46,6 +46,24 @@ class CrashFamily:
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    rows: tuple[str, ...] = (
+        "FI01",
+        "FI03",
+        "RC01",
+        "RC02",
+        "RC04",
+        "RC12",
+        "RC13",
+        "RC14",
+        "RC18",
+        "PR06",
+        "PR07",
+        "IS07",
+        "CM01",
+        "CM06",
+        "CM07",
+        "BU04",
+    )
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every place x variant x order x budget x sink."""

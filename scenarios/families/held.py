@@ -38,6 +38,7 @@ class HeldFamily:
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ("PR02", "PR11", "PR12", "IS02", "BU03", "FX09")
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every point of issue and of the admitting operation x budget; sinks in turn."""
