@@ -12,7 +12,7 @@ import os
 import random
 import signal
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -26,9 +26,15 @@ from .families import FAMILIES, Subjects, family
 from .frame import lacks
 from .plan import Plan
 from .preflight import Fitting, fit
+from .profiles import Reach
 from .results import ScheduleResult
 from .sinks import SinkHome
 from .worker import Bench, Broke, Order, run_worker
+
+VARIANT_TOKENS: Final = frozenset(
+    {"kill", "drop", "pause", "hold", "busy", "io-lost", "io-kept", "retry", "recover"}
+)
+"""Parameters of a plan that say how a place is hurt and healed, not which one it is."""
 
 CHUNK: Final = 8
 """Plans that a worker is given at once."""
@@ -47,6 +53,7 @@ class Request:
     families: tuple[str, ...] = tuple(FAMILIES)
     schedules: int | None = None
     max_time_s: float | None = None
+    required: Reach = "all"
     seed: int = 0
     workers: int = 1
     histories: Path | None = None
@@ -89,12 +96,32 @@ def check_adapters(
 
 
 def placed_plans(fitting: Fitting, families: Sequence[str], seed: int) -> tuple[Plan, ...]:
-    """Every placed position of a target once, in a seeded order that mixes the points."""
+    """Every placed position of a target once, in a seeded order: first one variant of every
+    place, then a second one of each, and so on."""
     subject = Subjects(fitting.target, fitting.greeting.declaration, fitting.survey)
     tried = [family(name) for name in families]
     plans = [p for each in tried if not lacks(each, fitting) for p in each.placed(subject)]
     random.Random(f"order {seed}").shuffle(plans)  # reproducible, no secret
-    return tuple(replace(plan, seed=seed) for plan in plans)
+    met: Counter[tuple[str, ...]] = Counter()
+    layers = []
+    for number, plan in enumerate(plans):
+        met[_place(plan)] += 1
+        layers.append((met[_place(plan)], number, plan))
+    return tuple(replace(plan, seed=seed) for _, _, plan in sorted(layers, key=_layer))
+
+
+def places_once(plans: Sequence[Plan]) -> int:
+    """How many of the plans, in their order, it takes to meet every place once."""
+    return len({_place(plan) for plan in plans})
+
+
+def _place(plan: Plan) -> tuple[str, ...]:
+    """What plans that differ only in their variant, budget or sink have in common."""
+    return (plan.family, *(token for token in plan.params if token not in VARIANT_TOKENS))
+
+
+def _layer(entry: tuple[int, int, Plan]) -> tuple[int, int]:
+    return entry[0], entry[1]
 
 
 def sampled_plans(placed: Sequence[Plan], seed: int) -> Iterator[Plan]:
@@ -119,8 +146,13 @@ class Campaign:
         self._bench = Bench(fittings, references, folder, request.histories, sink=request.sink)
         self._placed = [placed_plans(f, request.families, request.seed) for f in fittings]
         self._hands: list[_Hand] = []
-        limit = request.schedules
-        self._required = {plan.id for plans in self._placed for plan in plans[:limit]}
+        self._required = {
+            plan.id
+            for plans in self._placed
+            for plan in plans[: places_once(plans) if request.required == "places" else None][
+                : request.schedules
+            ]
+        }
         self._began_s = time.monotonic()
         self._ended: End | None = None
 

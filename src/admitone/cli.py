@@ -113,7 +113,18 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--family", action="append", metavar="NAME", help="only this family")
     parser.add_argument("--schedules", type=_count, metavar="N", help="schedules of each target")
-    parser.add_argument("--profile", choices=("quick",), default="quick", help="how much to run")
+    parser.add_argument(
+        "--profile",
+        choices=("quick", "ci", "deep"),
+        default="quick",
+        help="how much to run: under 20 s, under 3 minutes, an hour (default: quick)",
+    )
+    parser.add_argument(
+        "--max-time", type=_seconds, metavar="S", help="end sampling after S seconds"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="fail also on claims not made or not exercised"
+    )
     parser.add_argument("--seed", type=_number, metavar="N", help="default: 0, for equal runs")
     parser.add_argument("-n", type=_count, metavar="N", dest="workers", help="worker processes")
     _add_sink_home(parser)
@@ -165,6 +176,13 @@ def _add_sink(parser: argparse.ArgumentParser) -> None:
 
 def _count(text: str) -> int:
     return _at_least(1, text)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds")
+    return value
 
 
 def _number(text: str) -> int:

@@ -30,16 +30,12 @@ from .scenarios.families import FAMILIES
 from .scenarios.frame import required_of, target_facts
 from .scenarios.historyfile import HistoryProblem, read_history
 from .scenarios.preflight import Fitting
+from .scenarios.profiles import PROFILES
 from .scenarios.results import ScheduleResult
 from .scenarios.summary import RunFacts, RunTally, StopReason
 from .targets.registry import is_reference
 
 DEFAULT_TARGET = "builtin:caplease-sqlite"
-
-QUICK_TIME_S = 15.0
-"""Sampling of the quick profile ends here; with the adapter checks it stays under 20 s."""
-
-QUICK_SCHEDULES = 2000
 
 
 def run(options: argparse.Namespace) -> int:
@@ -53,12 +49,14 @@ def run(options: argparse.Namespace) -> int:
         return 2
     if options.json is not None:
         _writable(options.json)
+    profile = PROFILES[options.profile]
     chosen = options.schedules is not None
     request = Request(
         targets,
         families,
-        options.schedules if chosen else QUICK_SCHEDULES,
-        None if chosen else QUICK_TIME_S,
+        options.schedules if chosen else profile.schedules,
+        options.max_time or (None if chosen else profile.max_time_s),
+        profile.required,
         options.seed or 0,
         options.workers or len(os.sched_getaffinity(0)),
         reports.histories,
@@ -188,6 +186,7 @@ def _facts(
         targets=tuple(target_facts(fitting, request.families) for fitting in fittings),
         required=required_of(request.families),
         planned=campaign.planned,
+        strict=options.strict,
     )
 
 
