@@ -49,7 +49,7 @@ class Committing(Base):
             found = self.store.one(_ONE_SLOT, root=root, number=j)
             if found is None:
                 raise refused("unknown_record")
-            _check_evidence(found, attempt, admission, receipt)
+            self._check_evidence(found, attempt, admission, receipt)
             if found.state == COMMITTED:
                 if found.receipt != evidence:
                     raise refused("receipt_mismatch", "it was committed with another receipt")
@@ -58,6 +58,21 @@ class Committing(Base):
                 raise lost_race()
             self._append(Entry(root, j, "commit", found.attempt))
         return Done(receipt)
+
+    def _check_evidence(
+        self, found: Found, attempt: str, admission: Admission, receipt: Receipt
+    ) -> None:
+        check_key(found, attempt, admission, receipt)
+        if receipt.tool != found.tool or receipt.digest != found.effect:
+            raise refused("receipt_mismatch", "the sink applied another payload")
+
+
+def check_key(found: Found, attempt: str, admission: Admission, receipt: Receipt) -> None:
+    """The slot is the attempt's, and everything speaks of its key."""
+    if found.k is None or found.attempt != attempt:
+        raise refused("not_prepared")
+    if receipt.key != found.k or admission.key not in (None, found.k):
+        raise refused("wrong_key")
 
 
 def _read_handle(admission: Admission) -> tuple[str, int, str]:
@@ -72,12 +87,3 @@ def _is_genuine(key: bytes, receipt: Receipt) -> bool:
         return identity.receipt_is_genuine(key, receipt)
     except (ValueError, TypeError):  # fields that have no canonical form were never signed
         return False
-
-
-def _check_evidence(found: Found, attempt: str, admission: Admission, receipt: Receipt) -> None:
-    if found.k is None or found.attempt != attempt:
-        raise refused("not_prepared")
-    if receipt.key != found.k or admission.key not in (None, found.k):
-        raise refused("wrong_key")
-    if receipt.tool != found.tool or receipt.digest != found.effect:
-        raise refused("receipt_mismatch", "the sink applied another payload")

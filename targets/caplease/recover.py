@@ -17,13 +17,13 @@ from .denials import answering
 from .records import record_from
 from .schema import PREPARED, auth, slot
 
-_UNFINISHED = (
+UNFINISHED = (
     select(auth, slot.c.j, slot.c.attempt, slot.c.k)
     .join(slot, slot.c.nu == auth.c.nu)
     .where(slot.c.state == PREPARED)
     .order_by(slot.c.nu, slot.c.j)
 )
-_RECORD_COLUMNS = len(auth.columns)
+RECORD_COLUMNS = len(auth.columns)
 
 
 class Recovering(Base):
@@ -35,7 +35,7 @@ class Recovering(Base):
         with self.store.writing():
             return Recovered(
                 resume=tuple(
-                    self._admission(row, record_from(row[:_RECORD_COLUMNS]))
-                    for row in self.store.all(_UNFINISHED)
+                    self._admission(row, record_from(row[:RECORD_COLUMNS]))
+                    for row in self.store.all(UNFINISHED)
                 )
             )

@@ -6,7 +6,7 @@ and the answer says which slots those are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import bindparam, select, update
 
@@ -17,6 +17,7 @@ from .chain import Entry
 from .denials import answering, lost_race
 from .records import Record
 from .schema import COMMITTED, ISSUED, PREPARED, REVOKED, auth, slot
+from .store import Found
 
 _DESCENDANTS = select(auth.c.nu, auth.c.parent).where(
     auth.c.parent != "", auth.c.root == bindparam("root")
@@ -44,7 +45,7 @@ class Revoking(Base):
             free = [found.j for found in slots if found.state == ISSUED]
             admitted = [found.j for found in slots if found.state in (PREPARED, COMMITTED)]
             flagged = self._flag(family)
-            self._stop(record.root, free)
+            self._stop(record.root, slots)
             if free:
                 self._append_all(Entry(record.root, j, "revoke") for j in free)
             elif flagged:
@@ -63,8 +64,9 @@ class Revoking(Base):
         """Let nothing new begin under these records; how many of them still could."""
         return self.store.many(_FLAG, [{"record": nu} for nu in sorted(family)])
 
-    def _stop(self, root: str, numbers: list[int]) -> None:
-        rows = [{"root": root, "number": j} for j in numbers]
+    def _stop(self, root: str, slots: Sequence[Found]) -> None:
+        """Stop those that are still free."""
+        rows = [{"root": root, "number": found.j} for found in slots if found.state == ISSUED]
         if self.store.many(_STOP, rows) != len(rows):
             raise lost_race()
 

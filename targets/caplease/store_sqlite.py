@@ -45,10 +45,12 @@ def engine() -> Engine:
     return create_engine("sqlite://", creator=_connect, poolclass=NullPool)
 
 
-def connect(path: Path, wait_s: float = WAIT_S) -> SqliteStore:
+def connect(
+    path: Path, wait_s: float = WAIT_S, kind: type[SqliteStore] = SqliteStore
+) -> SqliteStore:
     """Open one client of the database at ``path``."""
     _opening.path, _opening.wait_s = path, min(wait_s, WAIT_S)
-    store = SqliteStore(engine().connect())
+    store = kind(engine().connect())
     with store.reading():
         store.one(HEAD)
     _sync_log(path)

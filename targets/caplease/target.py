@@ -17,7 +17,9 @@ from .declaration import DECLARATION
 from .view import read_view
 
 if TYPE_CHECKING:
+    from .credential import Credential
     from .ledger import CapLease
+    from .store_sqlite import SqliteStore
 
 _DATABASE = "ledger.sqlite3"
 _BUSY_CODES = {5, 6}  # SQLITE_BUSY and SQLITE_LOCKED, without their extended bits
@@ -36,23 +38,35 @@ class CapLeaseSqlite:
         exercise(self)
 
     def deploy(self, workspace: Path) -> Deployment:
-        """An empty database, and the key of mu: it lies with the store, so that nodes share it."""
+        """An empty database, and the key that authenticates credentials: it lies with the store,
+        so that nodes share it."""
         from .store_sqlite import create
 
         create(workspace / _DATABASE)
-        return Deployment({"database": _DATABASE, "manifest_key": secrets.token_hex(32)})
+        return Deployment({"database": _DATABASE, "credential_key": secrets.token_hex(32)})
 
     def open(self, store: Json, env: Env) -> CapLease:
         """One client with a connection of its own."""
-        from .credential import Manifest
         from .store_sqlite import connect
 
         deployed = cast("dict[str, str]", store)
         return self.ledger_class()(
-            connect(env.workspace / deployed["database"], env.patience_s),
-            Manifest(bytes.fromhex(deployed["manifest_key"])),
+            connect(env.workspace / deployed["database"], env.patience_s, self.store_class()),
+            self.credential(bytes.fromhex(deployed["credential_key"])),
             env,
         )
+
+    def credential(self, key: bytes) -> Credential:
+        """What its clients carry: the part in which the realizations differ."""
+        from .credential import Manifest
+
+        return Manifest(key)
+
+    def store_class(self) -> type[SqliteStore]:
+        """Which store it works on; some of the broken ones answer another."""
+        from .store_sqlite import SqliteStore
+
+        return SqliteStore
 
     def ledger_class(self) -> type[CapLease]:
         """Which ledger this is; the broken ones answer another."""
