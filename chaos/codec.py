@@ -32,6 +32,7 @@ KINDS: Final[dict[str, type]] = {
     "sink.replied": events.SinkReplied,
     "read": events.Read,
     "audit": events.AuditRead,
+    "clock": events.Clock,
     "phase": events.Phase,
     "note": events.Note,
     "harm": events.Harm,

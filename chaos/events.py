@@ -188,8 +188,8 @@ class SinkReplied:
 class Read:
     """``inspect`` was run. ``view`` None with ``problem`` empty: the target cannot say.
 
-    ``moment``: "after_fault", "after_heal", "after_revoke", "final". ``began_ns`` to the stamp's
-    time is the interval of the reading.
+    ``moment``: "after_fault", "after_heal", "after_revoke", "after_expiry", "final". ``began_ns``
+    to the stamp's time is the interval of the reading.
     """
 
     moment: str
@@ -207,6 +207,16 @@ class AuditRead:
     moment: str
     node: str
     view: AuditView
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """At the stamp's time the machine's clock showed ``wall_s``, seconds since the epoch, and that
+    of the node (``env.now``) ``skew_s`` more: what expiry is judged by."""
+
+    node: str
+    wall_s: float
+    skew_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +257,7 @@ Event: TypeAlias = (
     | SinkReplied
     | Read
     | AuditRead
+    | Clock
     | Phase
     | Note
     | Harm

@@ -20,7 +20,7 @@ from .history import History
 _DROPPED: Final = frozenset(
     {
         # times and durations
-        *("t_ns", "began_ns", "retry_after_s", "issued_s", "expires_s"),
+        *("t_ns", "began_ns", "retry_after_s", "issued_s", "expires_s", "wall_s"),
         # the kernel's
         *("pid", "left"),
         # free text: paths, SQL with parameters, messages of libraries

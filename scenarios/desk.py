@@ -20,8 +20,9 @@ from ..idempotent_sink.protocol import Answer, SinkLike
 from ..targets.replies import EffectUnknown, NotApplied
 from ..targets.values import ValueProblem, decode, encode
 
-Transit = Literal["held", "lost", "unanswered"]
-"""held: on its way, delivered later. lost: never arrives. unanswered: applied, no reply."""
+Transit = Literal["held", "lost", "unanswered", "refused"]
+"""held: on its way, delivered later. lost: never arrives. unanswered: applied, no reply.
+refused: a definite non-effect, and its sender is told so."""
 
 
 @dataclass(slots=True)
@@ -108,6 +109,11 @@ class Desk:
             self._answer(letter, {"not_applied": f"the sink refused it: {found.problem}"})
         else:
             self._answer(letter, {"receipt": encode(found.receipt)})
+
+    def refuse(self, letter: Letter) -> None:
+        """The other side turns the request away: it is not applied, and never will be."""
+        self._recorder.record("sink", SinkReplied(self._log(letter), "refused"))
+        self._answer(letter, {"not_applied": "the other side turned it away"})
 
     def forsake(self, letter: Letter, why: str) -> None:
         """Tell the sender that no answer came: it cannot know what happened."""

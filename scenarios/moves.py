@@ -21,10 +21,12 @@ def revoke(
     node: NodeHandle,
     twist: Twist = PLAIN,
     authorization: Authorization | None = None,
+    context: Context | None = None,
 ) -> Pending:
-    """Withdraw the authorization, or the given one (a child, say)."""
+    """Withdraw the authorization, or a given one: ``context`` says whose child that is."""
     about = authorization or client.authorization
-    return client.stage.call(node, "revoke", [about], Subject(client.label), client.executor, twist)
+    subject = Subject(client.label, context=context)
+    return client.stage.call(node, "revoke", [about], subject, client.executor, twist)
 
 
 def delegate(
@@ -43,9 +45,12 @@ def delegate(
     )
 
 
-def close(client: Client, node: NodeHandle, child: Authorization) -> Pending:
-    """A child gives back what it did not use."""
-    return client.stage.call(node, "close", [child], Subject(client.label), client.executor)
+def close(
+    client: Client, node: NodeHandle, child: Authorization, context: Context | None = None
+) -> Pending:
+    """A child gives back what it did not use; ``context`` says whose child it is."""
+    subject = Subject(client.label, context=context)
+    return client.stage.call(node, "close", [child], subject, client.executor)
 
 
 def release(

@@ -14,6 +14,7 @@ from typing import Any
 from ..chaos.channel import Message
 from ..chaos.events import (
     Armed,
+    Clock,
     Harm,
     Invoked,
     Killed,
@@ -51,6 +52,7 @@ class Stage:
         self.harmed = False
         self.blinded = ""
         self.trace = False
+        self.clocks = False
         self._calls = 0
         self._names = 0
         self._open: dict[int, Pending] = {}
@@ -68,7 +70,11 @@ class Stage:
         return node
 
     def open(self, node: NodeHandle, executor: str, *, skew_s: float = 0.0) -> Answer:
-        """Open the ledger in a node, as this executor."""
+        """Open the ledger in a node, as this executor. What its clock shows is written down where
+        it matters (``clocks``) or differs."""
+        if self.clocks or skew_s:
+            clock = Clock(node.name, time.time(), skew_s)
+            self.recorder.record(f"node {node.name}", clock)
         around: Message = {
             "do": "open",
             "store": self.setting.store,
@@ -86,6 +92,15 @@ class Stage:
         if answer.granted and isinstance(answer.value, list):
             node.operations = tuple(str(name) for name in answer.value)
         return answer
+
+    def work(self, node: NodeHandle, executor: str) -> Answer:
+        """One pass of the target's own sweeper, relay or reaper, in a node where it is open."""
+        if not node.alive:
+            return Answer("unknown", why="dead")
+        message: Message = {"do": "work", "store": self.setting.store}
+        pending = self._start("work", node, message, Subject(), executor)
+        self.drive(pending)
+        return pending.answer or Answer("unknown")
 
     def kill(self, node: NodeHandle, *open_calls: Pending) -> None:
         """SIGKILL, wait for the death, reap; its open calls are never answered now."""
@@ -273,6 +288,9 @@ class Stage:
             return None
         name, transit = pending.transit
         pending.reached = True
+        if transit == "refused":
+            self.desk.refuse(letter)
+            return None
         pending.letter = letter
         if transit == "held":
             self.desk.hold(letter)
