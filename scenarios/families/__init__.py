@@ -31,6 +31,7 @@ class Family(Protocol):
     events; a race of free processes does not, and what it shows is reported as it was seen.
     ``needs`` and ``claims``: operations and claims without which a target has nothing for this
     family, and is ``not applicable``. ``rows``: the requirements that it asserts, by id.
+    ``topics``: what the first parameter of its plans can be, known before any ledger is.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Family(Protocol):
     needs: tuple[str, ...]
     claims: tuple[str, ...]
     rows: tuple[str, ...]
+    topics: tuple[str, ...]
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every position once, at small size: the required set."""

@@ -46,6 +46,7 @@ class CrashFamily:
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    topics: tuple[str, ...] = points
     rows: tuple[str, ...] = (
         "FI01",
         "FI03",

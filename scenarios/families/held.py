@@ -38,6 +38,7 @@ class HeldFamily:
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ("held",)
     rows: tuple[str, ...] = ("PR02", "PR11", "PR12", "IS02", "BU03", "FX09")
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:

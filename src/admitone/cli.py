@@ -98,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands.add_parser("run", help="test ledgers (default: the embedded reference)"))
     _add_replay(commands.add_parser("replay", help="repeat one schedule, from its id alone"))
     _add_explain(commands.add_parser("explain", help="what a code of a check means"))
+    _add_list(commands.add_parser("list", help="what there is"))
+    _add_doctor(commands.add_parser("doctor", help="what this machine and an adapter lack"))
     _add_judge(commands.add_parser("judge", help="judge a recorded history, without a run"))
     _add_report(commands.add_parser("report", help="print again what a journal holds"))
     _add_sink(commands.add_parser("serve-sink", help="run the sink as a server of its own"))
@@ -153,6 +155,18 @@ def _add_sink_home(parser: argparse.ArgumentParser) -> None:
 def _add_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("code", metavar="CODE", help="a check's code, such as AO104")
     parser.set_defaults(command=_explain)
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    kinds = ("targets", "families", "checks", "points", "requirements")
+    parser.add_argument("kind", choices=kinds)
+    parser.add_argument("--json", action="store_true", help="an array of objects")
+    parser.set_defaults(command=_list)
+
+
+def _add_doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="check these adapters too")
+    parser.set_defaults(command=_doctor)
 
 
 def _add_judge(parser: argparse.ArgumentParser) -> None:
@@ -212,6 +226,18 @@ def _explain(options: argparse.Namespace) -> int:
     from .command_explain import explain
 
     return explain(options)
+
+
+def _list(options: argparse.Namespace) -> int:
+    from .command_list import show_list
+
+    return show_list(options)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from .command_doctor import doctor
+
+    return doctor(options)
 
 
 def _judge(options: argparse.Namespace) -> int:

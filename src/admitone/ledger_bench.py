@@ -1,0 +1,61 @@
+"""One ledger on the bench of one test process: checked once, then tried plan by plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from .chaos.parent import TargetProblem, WarmParent
+from .chaos.runfolder import RunFolder
+from .scenarios.conductor import Conductor, Played
+from .scenarios.families import Subjects, family
+from .scenarios.frame import lacks
+from .scenarios.plan import Plan
+from .scenarios.preflight import fit
+from .targets.registry import is_reference
+
+
+class LedgerBenchProblem(Exception):
+    """The adapter is not in order. The text says what, where and what to do."""
+
+
+class LedgerBench:
+    """See the module. Make it once per process, and close it."""
+
+    def __init__(self, target: str) -> None:
+        self._folder = RunFolder()
+        try:
+            self._parent = WarmParent(target, self._folder.path, self._folder.path / "output.log")
+            self.fitting = fit(self._parent, self._folder.path)
+        except TargetProblem as problem:
+            self._folder.close()
+            raise LedgerBenchProblem(str(problem)) from None
+        self._conductor = Conductor(
+            self._parent, self.fitting, self._folder.path, reference=is_reference(target)
+        )
+
+    def lacking(self, name: str) -> str:
+        """What the target lacks for a family, or an empty text."""
+        return lacks(family(name), self.fitting)
+
+    def plans(self, name: str, topic: str, seed: int) -> Iterator[Plan]:
+        """The placed plans of a family on one topic: those whose parameters begin with it."""
+        subject = Subjects(
+            self.fitting.target, self.fitting.greeting.declaration, self.fitting.survey
+        )
+        for plan in family(name).placed(subject):
+            if topic in ("all", plan.params[0]):
+                yield replace(plan, seed=seed)
+
+    def play(self, plan: Plan) -> Played:
+        """Play one plan with a fresh victim and judge it."""
+        return self._conductor.play(plan, virgin=True)
+
+    def output(self) -> str:
+        """What the target printed lately."""
+        return self._conductor.output()
+
+    def close(self) -> None:
+        """End every process and remove every file."""
+        self._conductor.close()
+        self._folder.close()
