@@ -18,6 +18,7 @@ import pytest
 
 from admitone.targets import caplease
 from admitone.targets.caplease.ledger import CapLease
+from admitone.targets.caplease.store_sqlite import SqliteStore
 from admitone.targets.caplease.target import CapLeaseSqlite
 from admitone.targets.contract import (
     Authorization,
@@ -178,10 +179,10 @@ def test_a_reader_and_the_audit_do_not_wait_for_a_writer(site: Site, ledger: Cap
 
 
 def test_commits_are_synced_and_logged_ahead(ledger: CapLease) -> None:
-    run = ledger.store._connection.exec_driver_sql
-    assert run("PRAGMA synchronous").scalar() == 2
-    assert run("PRAGMA journal_mode").scalar() == "wal"
-    ledger.store._connection.rollback()
+    assert isinstance(ledger.store, SqliteStore)
+    run = ledger.store._driver.execute
+    assert run("PRAGMA synchronous").fetchone() == (2,)
+    assert run("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_opening_syncs_what_a_killed_writer_may_have_left_unsynced(

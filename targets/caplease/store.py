@@ -11,13 +11,29 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
-from sqlalchemy import Connection, Dialect, Executable, Row, Table
-from sqlalchemy.engine import CursorResult, RootTransaction
+from sqlalchemy import Connection, Dialect, Executable, Table
 from sqlalchemy.sql import ClauseElement
 
-Found: TypeAlias = Row[Any]
+Found: TypeAlias = Any
+"""A row whose values have the names of their columns: SQLAlchemy's, or a named tuple."""
+
+
+class Transaction(Protocol):
+    """An open transaction."""
+
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+
+
+class Result(Protocol):
+    """What came of a statement."""
+
+    @property
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Found | None: ...
+    def fetchall(self) -> Sequence[Found]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +124,11 @@ class Store:
         """Close the connection."""
         self._connection.close()
 
-    def _send(self, statement: Executable, values: Mapping[str, object]) -> CursorResult[Any]:
+    def _send(self, statement: Executable, values: Mapping[str, object]) -> Result:
         compiled = compile_once(statement, self._dialect)
         return self._connection.exec_driver_sql(compiled.text, compiled.bind(values))
 
-    def _begin(self, text: str) -> RootTransaction:
+    def _begin(self, text: str) -> Transaction:
         transaction = self._connection.begin()
         try:
             self._connection.exec_driver_sql(text)
@@ -121,7 +137,7 @@ class Store:
             raise
         return transaction
 
-    def _until_commit(self, transaction: RootTransaction) -> Iterator[None]:
+    def _until_commit(self, transaction: Transaction) -> Iterator[None]:
         try:
             yield
             transaction.commit()
@@ -129,7 +145,7 @@ class Store:
             self._abandon(transaction)
             raise
 
-    def _abandon(self, transaction: RootTransaction) -> None:
+    def _abandon(self, transaction: Transaction) -> None:
         # A COMMIT that failed may have left the database's own transaction open, after SQLAlchemy
         # counts its own as ended: the driver is told too.
         transaction.rollback()

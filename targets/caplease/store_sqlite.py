@@ -1,8 +1,11 @@
 """The SQLite realization of the store: write-ahead log, synced commits, writers one at a time.
 
 ``BEGIN IMMEDIATE`` takes the write lock before anything is read, so that no decision rests on a
-state that another writer is about to change. The engine is made once in a process, without a
-connection; each client opens one of its own, after the fork.
+state that another writer is about to change.
+
+SQLAlchemy makes the schema and writes the statements, once; the driver itself runs them. A client
+lives for milliseconds, and pool, connection and result objects of an engine would be a third of
+all that its process does.
 """
 
 from __future__ import annotations
@@ -10,20 +13,19 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections import namedtuple
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Engine, Executable, NullPool, Table, create_engine
+from sqlalchemy import Dialect, Executable, NullPool, Select, Table, create_engine
 from sqlalchemy.dialects.sqlite import insert
 
 from .chain import HEAD
 from .schema import metadata
-from .store import Store
-
-_opening = threading.local()
+from .store import Found, Store, Transaction, compile_once
 
 WAIT_S: Final = 2.0
 """The longest wait for the write lock; a client that is less patient waits less."""
@@ -35,22 +37,55 @@ class SqliteStore(Store):
     begin_writing = "BEGIN IMMEDIATE"
     begin_reading = "BEGIN"
 
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._driver = connection
+        self._dialect = _dialect()
+        self._turn = threading.Lock()
+
     def insert_once(self, table: Table, values: Mapping[str, object]) -> bool:
         return self.run(_insert_once(table), **values) == 1
 
+    def many(self, statement: Executable, rows: Sequence[Mapping[str, object]]) -> int:
+        compiled = compile_once(statement, self._dialect)
+        bound = [compiled.bind(row) for row in rows]
+        return self._driver.executemany(compiled.text, bound).rowcount if bound else 0
+
+    def disconnect(self) -> None:
+        self._driver.close()
+
+    def _send(self, statement: Executable, values: Mapping[str, object]) -> sqlite3.Cursor:
+        compiled = compile_once(statement, self._dialect)
+        cursor = self._driver.cursor()
+        cursor.row_factory = _row_maker(statement)
+        return cursor.execute(compiled.text, compiled.bind(values))
+
+    def _begin(self, text: str) -> Transaction:
+        self._driver.execute(text)
+        return self._driver
+
+    def _abandon(self, transaction: Transaction) -> None:
+        transaction.rollback()
+
 
 @cache
-def engine() -> Engine:
-    """The process's engine. It keeps no connection: a client's is closed when the client goes."""
-    return create_engine("sqlite://", creator=_connect, poolclass=NullPool)
+def _dialect() -> Dialect:
+    return create_engine("sqlite://").dialect
+
+
+@cache
+def _row_maker(statement: Executable) -> Callable[[sqlite3.Cursor, Sequence[object]], Found] | None:
+    """What makes named tuples of this statement's rows; None where it has none."""
+    if not isinstance(statement, Select):
+        return None
+    kind: Any = namedtuple("Row", statement.selected_columns.keys())  # type: ignore[misc]
+    return lambda _, row: kind._make(row)
 
 
 def connect(
     path: Path, wait_s: float = WAIT_S, kind: type[SqliteStore] = SqliteStore
 ) -> SqliteStore:
     """Open one client of the database at ``path``."""
-    _opening.path, _opening.wait_s = path, min(wait_s, WAIT_S)
-    store = kind(engine().connect())
+    store = kind(_connect(path, min(wait_s, WAIT_S)))
     with store.reading():
         store.one(HEAD)
     _sync_log(path)
@@ -73,17 +108,17 @@ def _sync_log(path: Path) -> None:
 
 def create(path: Path) -> None:
     """Make the empty database; the journal mode stays with the file."""
-    _opening.path, _opening.wait_s = path, WAIT_S
-    with engine().connect() as connection:
+    engine = create_engine("sqlite://", creator=lambda: _connect(path, WAIT_S), poolclass=NullPool)
+    with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
         metadata.create_all(connection)
         connection.commit()
 
 
-def _connect() -> sqlite3.Connection:
+def _connect(path: Path, wait_s: float) -> sqlite3.Connection:
     # isolation_level=None: the driver begins nothing by itself, the store does.
     connection = sqlite3.connect(
-        _opening.path, timeout=_opening.wait_s, isolation_level=None, check_same_thread=False
+        path, timeout=wait_s, isolation_level=None, check_same_thread=False
     )
     connection.execute("PRAGMA synchronous=FULL")
     return connection
