@@ -220,13 +220,15 @@ def test_a_copied_store_is_a_ledger_of_its_own(site: Site, tmp_path: Path) -> No
     copied.shut()
 
 
-def test_warming_up_leaves_no_thread_file_or_folder_behind() -> None:
+def test_warming_up_leaves_no_thread_file_or_folder_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     process = psutil.Process()
     before = {file.path for file in process.open_files()}, threading.active_count()
-    folders = set(Path(tempfile.gettempdir()).glob("admitone-warm-*"))
     CapLeaseSqlite().warm()
     assert ({file.path for file in process.open_files()}, threading.active_count()) == before
-    assert set(Path(tempfile.gettempdir()).glob("admitone-warm-*")) <= folders
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_claim_quotes_the_ledgers_own_page() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, create_engine
 from sqlalchemy.engine.default import DefaultDialect
 
 from admitone.chaos.probes import alchemy, sight
@@ -56,6 +56,14 @@ def test_silent_over_a_probed_driver(notes: Notes, scratch: Path) -> None:
     with sight.watched():
         probe_alchemy_forms.begun(engine)
     assert notes.points == [*BEGIN, *STATEMENT, *WRITING]
+
+
+def test_an_engine_may_connect_for_the_first_time_while_watched(
+    notes: Notes, scratch: Path
+) -> None:
+    """SQLAlchemy looks at its first connection through a stand-in that has no ``info``."""
+    with sight.watched(), create_engine(f"sqlite:///{scratch}").connect() as connection:
+        assert connection.exec_driver_sql("SELECT 1").scalar() == 1
 
 
 def test_a_wish_to_fail_is_not_granted(notes: Notes, scratch: Path) -> None:

@@ -104,7 +104,11 @@ def _commit(stock: Callable[[], Any], dialect: Any, fairy: Any) -> Any:
 
 
 def _rollback(stock: Callable[[], Any], _dialect: Any, fairy: Any) -> Any:
-    if not fairy.info.pop(_OPEN, False):  # the pool's own, when a connection comes back
+    try:
+        opened = fairy.info.pop(_OPEN, False)
+    except NotImplementedError:  # the stand-in by which an engine looks at its first connection
+        return stock()
+    if not opened:  # the pool's own, when a connection comes back
         return stock()
     fairy.info.pop(_CHANGED, None)
     return around("statement", "ROLLBACK", stock)
