@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -285,8 +286,10 @@ def approve(
     *,
     executor: str = "executor-1",
     expires_s: float | None = None,
+    more: Mapping[str, object] | None = None,
 ) -> Client:
-    """One decision of a user: a call, a label planted in its arguments, confirmed for b uses."""
+    """One decision of a user: a call, a label planted in its arguments, confirmed for b uses.
+    ``more``: further arguments of the call."""
     label = make_label(rng)
     now_s = time.time()
     call = Call(
@@ -295,6 +298,7 @@ def approve(
             "to": f"acct-{rng.randrange(10_000):04d}",
             "amount": f"{rng.randrange(1, 50_000) / 100:.2f}",
             "memo": f"invoice {label}",
+            **(more or {}),
         },
         f"user-{rng.randrange(100):02d}",
         f"account/{rng.randrange(10_000):04d}",
