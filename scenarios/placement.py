@@ -27,10 +27,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What one undisturbed use looked like. ``steps``: operation to its traced points in order."""
+    """What one undisturbed use looked like. ``steps``: operation to its traced points in order.
+
+    ``threads``: a client may be called by another thread than the one that opened it.
+    """
 
     operations: tuple[str, ...]
     steps: dict[str, tuple[Step, ...]]
+    threads: bool = False
 
     @property
     def guarded(self) -> bool:

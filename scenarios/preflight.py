@@ -23,10 +23,11 @@ from ..targets.terms import Deployment, Trust
 from ..targets.values import ValueProblem, decode
 from .calls import Setting
 from .client import Client, approve
-from .placement import Step, Survey
+from .placement import Survey
 from .scene import units
 from .sinks import SinkHome, open_sink, sink_url
 from .stage import Stage
+from .survey import steps_of, survey_rest
 
 DEPLOY_DEADLINE_S: Final = 60.0
 
@@ -148,11 +149,16 @@ class _Check:
             node, client = self._client(stage, seed=1)
             operations = self._operations(node)
             self._use(stage, node, client)
-            survey = Survey(operations, _steps(stage, node))
+            survey = Survey(operations, steps_of(stage, node))
             self._shared(stage, node, client)
         finally:
             sink.close()
         stage.dismiss(node)
+        stage, sink = self._stage("rest")
+        try:
+            survey = survey_rest(survey, stage, self._facts)
+        finally:
+            sink.close()
         return Fitting(
             self._parent.target,
             self._parent.greeting,
@@ -309,24 +315,3 @@ class _Check:
                 )
             if isinstance(line.event, Read) and line.event.problem:
                 raise TargetProblem(f"{self._parent.target}: {where}: {line.event.problem}")
-
-
-def _steps(stage: Stage, node: NodeHandle) -> dict[str, tuple[Step, ...]]:
-    """Traced points by operation; the first call of each operation stands for it."""
-    from ..chaos.events import Invoked
-
-    ops = {
-        line.event.call: line.event.op
-        for line in stage.recorder.lines
-        if isinstance(line.event, Invoked)
-    }
-    first: dict[str, int] = {}
-    found: dict[str, list[Step]] = {}
-    for message in node.traced:
-        call = message.get("call")
-        op = ops.get(call) if isinstance(call, int) else None
-        if op is None or call is None or first.setdefault(op, call) != call:
-            continue
-        kind, side, nth = message["trace"]
-        found.setdefault(op, []).append(Step(kind, side, nth, str(message.get("text", ""))))
-    return {op: tuple(steps) for op, steps in found.items()}

@@ -1,0 +1,120 @@
+"""The rest of a survey: the operations that a first, undisturbed use does not need.
+
+Recovery shows its steps only where something is left to recover, so here an executor dies with an
+admission in its hand (or, of a guarded ledger, while its effect is on its way) and a second
+process recovers. Revoke and Delegate are asked once each. Nothing is judged: what goes wrong here
+is no step of the survey, and the ordinary schedules will show it.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from ..chaos.events import Invoked, Point
+from ..chaos.handle import NodeHandle
+from ..targets.declaration import Facts
+from .calls import Arm, Subject, Twist
+from .client import Client, approve
+from .moves import as_executor, delegate, revoke
+from .placement import Step, Survey
+from .stage import Stage
+
+
+def steps_of(stage: Stage, node: NodeHandle) -> dict[str, tuple[Step, ...]]:
+    """Traced points by operation; the first call of each operation stands for it."""
+    ops = {
+        line.event.call: line.event.op
+        for line in stage.recorder.lines
+        if isinstance(line.event, Invoked)
+    }
+    first: dict[str, int] = {}
+    found: dict[str, list[Step]] = {}
+    for message in node.traced:
+        call = message.get("call")
+        op = ops.get(call) if isinstance(call, int) else None
+        if op is None or call is None or first.setdefault(op, call) != call:
+            continue
+        kind, side, nth = message["trace"]
+        found.setdefault(op, []).append(Step(kind, side, nth, str(message.get("text", ""))))
+    return {op: tuple(steps) for op, steps in found.items()}
+
+
+def survey_rest(survey: Survey, stage: Stage, facts: Facts) -> Survey:
+    """The survey with what recover, revoke and delegate look like, and whether threads may call.
+
+    ``stage`` is a fresh one, with a store of its own; its nodes are ended here.
+    """
+    steps = dict(survey.steps)
+    try:
+        if _left_behind(survey, stage, facts):
+            steps |= _traced(stage, facts, "recover")
+        for op in ("revoke", "delegate"):
+            if op in survey.operations:
+                steps |= _traced(stage, facts, op)
+        threads = _serves_threads(survey, stage, facts)
+    finally:
+        for node in stage.nodes:
+            stage.dismiss(node)
+    return replace(survey, steps=steps, threads=threads)
+
+
+def _client(stage: Stage, facts: Facts, name: str) -> tuple[NodeHandle, Client]:
+    client = approve(
+        stage, facts, stage.setting.trust, random.Random(f"survey {name}"), 1
+    )  # reproducible, no secret
+    node = stage.node()
+    stage.open(node, client.executor)
+    return node, client
+
+
+def _left_behind(survey: Survey, stage: Stage, facts: Facts) -> bool:
+    """An executor dies between its admission and the end of its effect."""
+    if "recover" not in survey.operations:
+        return False
+    node, client = _client(stage, facts, "left behind")
+    client.issue(node)
+    if client.authorization is None:
+        return False
+    use = client.new_use()
+    if survey.guarded:
+        leaving = Point("execute", "effect", "before", 1)
+        pending = client.execute(node, use, Twist(Arm("survey", leaving)))
+    else:
+        pending = client.prepare(node, use)
+    stage.kill(node, pending)
+    return True
+
+
+def _traced(stage: Stage, facts: Facts, op: str) -> dict[str, tuple[Step, ...]]:
+    """One undisturbed call of ``op``, in a process of its own."""
+    node, client = _client(stage, facts, op)
+    if op != "recover":
+        client.issue(node)
+    if not node.alive or (op != "recover" and client.authorization is None):
+        return {}
+    stage.trace = True
+    try:
+        if op == "recover":
+            stage.call(node, op, [[]], Subject(client.label), client.executor)
+        elif op == "revoke":
+            revoke(client, node)
+        else:
+            delegate(client, node, as_executor(client.approval.context, "executor-2"), 1)
+    finally:
+        stage.trace = False
+    found = steps_of(stage, node)
+    return {op: found[op]} if op in found else {}
+
+
+def _serves_threads(survey: Survey, stage: Stage, facts: Facts) -> bool:
+    """Whether another thread than the one that opened a client may call it."""
+    if stage.harmed:
+        return False
+    node, client = _client(stage, facts, "threads")
+    client.issue(node)
+    if client.authorization is None:
+        return False
+    use, lane = client.new_use(), Twist(lane=1)
+    pending = client.execute(node, use, lane) if survey.guarded else client.prepare(node, use, lane)
+    return pending.answer is not None and pending.answer.granted
