@@ -13,6 +13,7 @@ ends with 0.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,8 @@ def ledger_target(request: pytest.FixtureRequest) -> str:
     target = request.config.getoption("--admitone-target")
     if target is None:
         pytest.fail(
-            "no ledger to test: give --admitone-target, or override the fixture ledger_target",
+            "no ledger to test: give --admitone-target, or override the fixture ledger_target in "
+            "the conftest.py of the outermost folder that pytest collects",
             pytrace=False,
         )
     return str(target)
@@ -72,18 +74,26 @@ def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
     """Add the ledger items before ``-k`` and ``--lf`` choose among all."""
-    if config.getoption("--admitone-target") is None and not _overridden(session):
+    if config.getoption("--admitone-target") is None and not _overridden(config):
         return
     config.stash[_ASKED] = True
-    module = pytest.Module.from_parent(session, path=_ITEMS, nodeid="admitone")
+    module = pytest.Module.from_parent(_root(session, items), path=_ITEMS, nodeid="admitone")
     items.extend(session.genitems(module))
 
 
-def _overridden(session: pytest.Session) -> bool:
-    """Whether somebody else defines ``ledger_target`` too. pytest has no public way to ask."""
-    manager = getattr(session, "_fixturemanager", None)
-    known = getattr(manager, "_arg2fixturedefs", {})
-    return len(known.get("ledger_target", ())) > 1
+def _overridden(config: pytest.Config) -> bool:
+    """Whether a conftest or a plugin defines ``ledger_target`` too."""
+    others = (p for p in config.pluginmanager.get_plugins() if p is not sys.modules[__name__])
+    return any(hasattr(plugin, "ledger_target") for plugin in others)
+
+
+def _root(session: pytest.Session, items: list[pytest.Item]) -> pytest.Collector:
+    """The outermost folder that was collected: where a project's conftest is in force."""
+    for item in items:
+        for node in item.listchain():
+            if isinstance(node, pytest.Dir | pytest.Package):
+                return node
+    return session
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -1,0 +1,80 @@
+"""The pytest front door, as a project outside this tree uses it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+OVERRIDE = """
+import pytest
+
+@pytest.fixture(scope="session")
+def ledger_target():
+    return "builtin:broken/MP6"
+"""
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """pytest in a project of its own; the environment of the outer run must not leak in."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_correct_ledger_passes_item_by_item(tmp_path: Path) -> None:
+    done = run(tmp_path, "--admitone-target=correct/counter", "-k", "FP8", "--junitxml=junit.xml")
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"1 passed, \d+ deselected", done.stdout)
+    [case] = ElementTree.parse(tmp_path / "junit.xml").iter("testcase")
+    assert case.get("name") == "test_ledger[crash-FP8]"
+    [schedules] = case.iter("property")
+    assert int(schedules.get("value", "0")) > 0
+
+
+def test_an_overridden_fixture_names_the_ledger_and_workers_share_the_items(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "conftest.py").write_text(OVERRIDE)
+    (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
+    done = run(tmp_path, "-n", "2", "-k", "FP4 or own")
+    assert done.returncode == 1, done.stdout
+    assert "1 failed, 1 passed" in done.stdout
+    assert "admitone::test_ledger[crash-FP4]" in done.stdout
+    assert "expected  " in done.stdout, "the lanes end with what was expected"
+    assert "repeat:   admitone replay broken/MP6/crash:FP4" in done.stdout
+    again = run(tmp_path, "--lf", "--collect-only")
+    assert "1/" in again.stdout or "1 test" in again.stdout
+    assert "crash-FP4" in again.stdout
+    assert "crash-FP5" not in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--admitone-target=correct/counter", "-k", "no such item"), 5),
+        (("--admitone-target=broken/NOPE", "-k", "FP8"), 1),
+        ((), 5),
+    ],
+    ids=["nothing selected", "no such ledger", "nobody asked"],
+)
+def test_zero_schedules_are_never_a_pass(
+    tmp_path: Path, arguments: tuple[str, ...], code: int
+) -> None:
+    done = run(tmp_path, *arguments)
+    assert done.returncode == code, done.stdout
+    if code == 1:
+        assert "broken/NOPE" in done.stdout
+        assert "Traceback" not in done.stdout
