@@ -64,7 +64,7 @@ def test_an_overridden_fixture_names_the_ledger_and_workers_share_the_items(
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("--admitone-target=correct/counter", "-k", "no such item"), 5),
+        (("--admitone-target=correct/counter", "-k", "nosuchitem"), 5),
         (("--admitone-target=broken/NOPE", "-k", "FP8"), 1),
         ((), 5),
     ],
