@@ -35,7 +35,7 @@ from admitone.chaos.events import (
     Why,
 )
 from admitone.scenarios.history import Header, History, SinkKind
-from admitone.targets.declaration import Claim, Declaration, Facts
+from admitone.targets.declaration import Declaration, Facts
 from admitone.targets.replies import Busy, Done, Recovered, Refused, Replayed, Revoked
 from admitone.targets.terms import (
     Admission,
@@ -74,7 +74,7 @@ class Builder:
 
     budget: object = 1
     facts: Facts = field(default_factory=Facts)
-    claims: Sequence[Claim] = ()
+    claims: Sequence[str] = ()
     sink: SinkKind = "idempotent"
     operations: tuple[str, ...] = SPLIT
     validity: Validity = field(default_factory=lambda: Validity(0.0))
