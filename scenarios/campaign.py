@@ -32,7 +32,7 @@ from .sinks import SinkHome
 from .worker import Bench, Broke, Order, run_worker
 
 VARIANT_TOKENS: Final = frozenset(
-    {"kill", "drop", "pause", "hold", "busy", "io-lost", "io-kept", "retry", "recover"}
+    {"kill", "drop", "pause", "hold", "busy", "io-lost", "io-kept", "retry", "recover", "gone"}
 )
 """Parameters of a plan that say how a place is hurt and healed, not which one it is."""
 

@@ -140,8 +140,6 @@ def _claims(plan: Plan, history: History, opportunities: Mapping[str, int]) -> t
         tested.add("slot_identity")
     if opportunities.get("AO303"):
         tested.add("attempt_identity")
-    if any(event.op == "recover" for event in history.events(Invoked)):
-        tested.add("recover")
     made = claims_made(history.header.declaration)
     return tuple(sorted(claim for claim in tested if claim is not None and claim in made))
 

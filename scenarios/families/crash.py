@@ -1,9 +1,9 @@
 """Crash: the failure points, each with a killed process and with a reply that nobody gets.
 
 One request is hurt at one placed point; then everything is healed: a fresh process looks at the
-store, the client asks again (where the ledger knows attempts) and recovery runs, in either order,
-a late original arrives after the resend, honest clients use what is left. Rows: FI01, RC01-RC04,
-RC12-RC14, PR07, IS07, CM06, CM07, BU04 of the requirements.
+store, the client asks again (where the ledger knows attempts) and recovery runs, in either order
+or recovery alone; a late original arrives after the resend; honest clients use what is left. Rows:
+FI01, RC01-RC04, RC12-RC14, PR07, IS07, CM06, CM07, BU04 of the requirements.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from ..scene import Scene
 from . import Subjects, budgeted, budgets_of
 
 VARIANTS: Final = ("kill", "drop")
-ORDERS: Final = ("retry", "recover")
+ORDERS: Final = ("retry", "recover", "gone")
+"""What comes first after the fault. *gone*: whoever was hurt never comes back, and nobody asks
+again in its place, so that nothing but recovery brings its unit to an end."""
+
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 
 
@@ -73,7 +76,7 @@ class CrashFamily:
             tokens = (place.name, place.token) if place.token else (place.name,)
             for variant in VARIANTS:
                 for order in ORDERS:
-                    for sink in SINKS:
+                    for sink in SINKS[:1] if order == "gone" else SINKS:
                         for budget in budgets:
                             yield Plan(
                                 subject.target,
