@@ -12,7 +12,7 @@ import pytest
 from admitone.cli import main
 from tests.front_door import REPORT, Ran, admitone_in
 
-GOOD = "caplease-sqlite/crash:FP8.kill.retry.b2.idem.s17@1"
+GOOD = "correct/counter/crash:FP8.kill.retry.b2.idem.s17@1"
 
 MODULES = {
     "torn": "x = = 1\n",
@@ -184,8 +184,8 @@ def test_a_folder_to_keep_that_is_in_use(say: Say, scratch: Path) -> None:
         (GOOD.replace("FP8.kill.retry", "FP8"), ("no such place now",)),
         (GOOD.replace("b2", "b0"), ("budget of 0", "1, 2")),
         (GOOD.replace("b2", "b99999"), ("budget of 99999", "1, 2")),
-        (GOOD.replace("caplease-sqlite", "caplease"), ("'caplease'", "caplease-sqlite")),
-        (GOOD.replace("caplease-sqlite", "py:nowhere:Target"), ("'nowhere'",)),
+        (GOOD.replace("counter", "countre"), ("'correct/countre'", "correct/counter")),
+        (GOOD.replace("correct/counter", "py:nowhere:Target"), ("'nowhere'",)),
     ],
 )
 def test_an_id_that_cannot_be_played(say: Say, identity: str, parts: tuple[str, ...]) -> None:
