@@ -57,9 +57,9 @@ class Scene:
         self.veteran = None
         return self._opened(node, executor)
 
-    def helper(self, executor: str) -> NodeHandle:
-        """A fresh node with the ledger open."""
-        return self._opened(self.stage.node(), executor)
+    def helper(self, executor: str, *, skew_s: float = 0.0) -> NodeHandle:
+        """A fresh node with the ledger open; its clock is so much ahead."""
+        return self._opened(self.stage.node(), executor, skew_s)
 
     def healer(self, client: Client, moment: str | None) -> tuple[NodeHandle, View | None]:
         """A fresh node that looks at the store before anything touches it, then opens it."""
@@ -71,9 +71,9 @@ class Scene:
         self.survivor = node
         return node, view
 
-    def _opened(self, node: NodeHandle, executor: str) -> NodeHandle:
+    def _opened(self, node: NodeHandle, executor: str, skew_s: float = 0.0) -> NodeHandle:
         """Raises ``Abandoned`` where the ledger does not open, or is another than was surveyed."""
-        answer = self.stage.open(node, executor)
+        answer = self.stage.open(node, executor, skew_s=skew_s)
         if answer.granted and set(node.operations) == set(self.survey.operations):
             return node
         if not self.stage.harmed:

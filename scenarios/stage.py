@@ -28,10 +28,11 @@ from ..chaos.handle import Garbage, Gone, NodeHandle, Said, Silent, as_int
 from ..chaos.parent import Ended, WarmParent
 from ..chaos.recorder import Recorder
 from ..idempotent_sink.protocol import SinkLike
-from ..targets.terms import Approval, Identity, View
+from ..targets.terms import Approval, View
 from ..targets.values import ValueProblem, decode, encode
 from .calls import PLAIN, Answer, Pending, Setting, Subject, Tally, Twist
 from .desk import Desk, Transit
+from .opening import to_open
 from .reading import read
 from .replies import answer_of, malformed
 from .together import settle
@@ -70,22 +71,10 @@ class Stage:
         return node
 
     def open(self, node: NodeHandle, executor: str, *, skew_s: float = 0.0) -> Answer:
-        """Open the ledger in a node, as this executor. What its clock shows is written down where
-        it matters (``clocks``) or differs."""
+        """Open the ledger in a node, as this executor. ``clocks``: write down what each shows."""
         if self.clocks or skew_s:
-            clock = Clock(node.name, time.time(), skew_s)
-            self.recorder.record(f"node {node.name}", clock)
-        around: Message = {
-            "do": "open",
-            "store": self.setting.store,
-            "workspace": str(self.setting.workspace),
-            "identity": encode(Identity(executor, f"key of {executor}".encode())),
-            "trust": encode(self.setting.trust),
-            "skew_s": skew_s,
-            "lease_s": self.setting.lease_s,
-            "patience_s": self.setting.patience_s,
-            "sink_url": self.setting.sink_url,
-        }
+            self.recorder.record(f"node {node.name}", Clock(node.name, time.time(), skew_s))
+        around = to_open(self.setting, executor, skew_s)
         pending = self._start("open", node, around, Subject(), executor)
         self.drive(pending)
         answer = pending.answer or Answer("unknown")
@@ -94,11 +83,9 @@ class Stage:
         return answer
 
     def work(self, node: NodeHandle, executor: str) -> Answer:
-        """One pass of the target's own sweeper, relay or reaper, in a node where it is open."""
-        if not node.alive:
-            return Answer("unknown", why="dead")
-        message: Message = {"do": "work", "store": self.setting.store}
-        pending = self._start("work", node, message, Subject(), executor)
+        """One pass of the target's own sweeper, relay or reaper, in a living node that has it."""
+        ask: Message = {"do": "work", "store": self.setting.store}
+        pending = self._start("work", node, ask, Subject(), executor)
         self.drive(pending)
         return pending.answer or Answer("unknown")
 

@@ -17,6 +17,7 @@ from typing import Any, cast
 from admitone.chaos.events import (
     Approved,
     AuditRead,
+    Clock,
     Event,
     Invoked,
     Killed,
@@ -278,8 +279,13 @@ class Builder:
         self.commit(use)
         return use
 
-    def revoke(self, stopped: tuple[str, ...] | int | None = None) -> None:
-        self.end(self.begin("revoke"), "granted", Revoked(stopped))
+    def revoke(
+        self,
+        stopped: tuple[str, ...] | int | None = None,
+        too_late: tuple[str, ...] | int | None = None,
+        **about: Any,
+    ) -> None:
+        self.end(self.begin("revoke", **about), "granted", Revoked(stopped, too_late))
 
     def recover(
         self, *resume: Admission, settled: Iterable[Admission] = (), node: str = "n9"
@@ -328,6 +334,9 @@ class Builder:
         view = View(known, views, given, linearizable)
         began_ns = self.lines[-1].stamp.t_ns + 500_000
         self.add(Read(moment, "n8", label, began_ns, view))
+
+    def clock(self, node: str = "n1", wall_s: float = 0.0, skew_s: float = 0.0) -> None:
+        self.add(Clock(node, wall_s, skew_s))
 
     def audit(self, count: int, head: str | None = None, ok: bool = True, moment: str = "") -> None:
         self.add(AuditRead(moment, "n8", AuditView(head or f"h{count}", count, ok)))

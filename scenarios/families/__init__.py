@@ -55,6 +55,7 @@ class Family(Protocol):
 FAMILIES: Final[dict[str, str]] = {
     "crash": "crash:CrashFamily",
     "consumers": "held:HeldFamily",
+    "revocation": "revocation:RevocationFamily",
 }
 """Family name to ``module:class`` in this package."""
 

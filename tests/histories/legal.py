@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from . import legal_makes, legal_retries
+from . import legal_makes, legal_order, legal_retries
 
 LEGAL = {
     name: make
-    for module in (legal_retries, legal_makes)
+    for module in (legal_retries, legal_makes, legal_order)
     for name, make in vars(module).items()
     if callable(make) and make.__module__ == module.__name__
 }

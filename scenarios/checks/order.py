@@ -1,0 +1,260 @@
+"""AO4xx, order: after a Revoke, and after t_e, nothing new is admitted; what was, runs on.
+
+Judged on intervals first: a call that began when the Revoke had been acknowledged. Intervals alone
+would acquit a caller that waited for a lock and was let in behind the acknowledgement; a reading
+of the ledger made right after it convicts that one (design, section 6).
+"""
+
+from __future__ import annotations
+
+from ...targets.replies import Refused
+from ..story import Admitted, LabelStory, Reading, Story
+from ..story.calls import FOREVER, CallStory
+from ..story.withdrawals import (
+    Clocks,
+    acknowledged_revokes,
+    calls_behind,
+    granted_by,
+    one_record,
+    root_revokes,
+)
+from .revoke_answers import judge_answers
+from .ruling import Check, Docket, Ruling
+
+
+def _after_revoke(story: Story) -> Ruling:
+    docket = Docket()
+    for label in story.labels:
+        revokes = acknowledged_revokes(label)
+        if not revokes or not one_record(label):
+            continue
+        revoke = revokes[0]
+        docket.tried(sum(c.ended > revoke.ended for c in label.uses()))
+        for admitted in label.admissions:
+            calls = _taken_by(story, label, admitted)
+            if calls and all(c.began > revoke.ended for c in calls):
+                docket.breach(
+                    label.label,
+                    "units admitted after an acknowledged Revoke = 1 > 0",
+                    "once Revoke is acknowledged, no unit is admitted that was not before",
+                    f"{admitted.name} was admitted to {calls[0].owner}, who asked after it",
+                    (revoke.ended, calls[0].began, admitted.since),
+                )
+        if story.keeps_until(revoke.began, FOREVER):
+            for reading in label.readings:
+                if reading.began > revoke.ended and reading.says_units:
+                    _against(story, label, revoke, reading, docket)
+    return docket.ruling()
+
+
+def _taken_by(story: Story, label: LabelStory, admitted: Admitted) -> list[CallStory]:
+    """The calls by which an admission may have been taken; none where that is not known."""
+    first = granted_by(admitted)
+    nameless = admitted.slot is None and admitted.key is None
+    if first is None or first.owner is None or (story.facts.lapse == "takeover" and nameless):
+        return []
+    return list(calls_behind(label, first.owner))
+
+
+def _against(
+    story: Story, label: LabelStory, revoke: CallStory, reading: Reading, docket: Docket
+) -> None:
+    """Units that the reading shows free and that are admitted afterwards."""
+    docket.tried()
+    kept = [a for a in label.admissions if a.freed == FOREVER and not a.release_asked]
+    late: list[Admitted] = []
+    if reading.view.slots is not None:
+        late = [a for a in kept if _taken_since(a, reading)]
+    elif story.facts.lapse in ("none", "in_doubt") and not label.unnamed:
+        later = [r for r in label.readings if r.began > reading.at and r.says_units]
+        if len(kept) > reading.admitted and all(r.admitted >= len(kept) for r in later):
+            late = [a for a in kept if a.since > reading.at]
+        for other in later:
+            if other.admitted > reading.admitted and not late:
+                _contradicted(label, revoke, reading, "a unit", other.at, docket)
+    for admitted in late:
+        _contradicted(label, revoke, reading, admitted.name, admitted.evidence[-1].at, docket)
+
+
+def _taken_since(admitted: Admitted, reading: Reading) -> bool:
+    """The reading shows the slot free, and it is taken later. One shown revoked may have been
+    taken before and overwritten: then only what the ledger itself shows later convicts."""
+    slot = reading.slots.get(admitted.slot or "")
+    later = [e for e in admitted.evidence if e.at > reading.at]
+    if slot is None or not later:
+        return False
+    shown = any(e.kind in ("reading", "resume", "settled") for e in later)
+    return slot.state == "issued" or (slot.state == "revoked" and shown)
+
+
+def _contradicted(
+    label: LabelStory, revoke: CallStory, reading: Reading, what: str, at: int, docket: Docket
+) -> None:
+    docket.breach(
+        label.label,
+        "units admitted behind an acknowledged Revoke = 1 > 0",
+        "a caller that waits while Revoke is acknowledged finds everything revoked",
+        f"the view ({reading.moment}), read after the acknowledgement, shows "
+        f"{reading.admitted} unit(s) taken; {what} was admitted after that",
+        (revoke.ended, reading.at, at),
+    )
+
+
+def _after_expiry(story: Story) -> Ruling:
+    docket = Docket()
+    clocks = Clocks.of(story.history)
+    for label in story.labels:
+        if not one_record(label):
+            continue
+        expires_s = label.approvals[0].validity.expires_s
+        if expires_s is None:
+            continue
+        late = {c.invoked.call for c in label.uses() if clocks.expired(c, expires_s, story.facts)}
+        docket.tried(len(late))
+        for admitted in label.admissions:
+            calls = _taken_by(story, label, admitted)
+            if calls and all(c.invoked.call in late for c in calls):
+                docket.breach(
+                    label.label,
+                    "units admitted after t_e = 1 > 0",
+                    f"nothing is admitted once t_e = {expires_s:.3f} s has passed, with "
+                    f"{story.facts.clock_error_s:g} s for the clock's error",
+                    f"{admitted.name} was admitted to {calls[0].owner}, who asked when its node's "
+                    f"clock showed {_shown_s(clocks, calls[0]) - expires_s:.3f} s more",
+                    (calls[0].began, admitted.since),
+                )
+    return docket.ruling()
+
+
+def _shown_s(clocks: Clocks, call: CallStory) -> float:
+    return clocks.at_s(call.invoked.node, call.began_ns) or 0.0
+
+
+def _runs_on(story: Story) -> Ruling:
+    docket = Docket()
+    if story.facts.lapse not in ("none", "takeover"):
+        return docket.ruling()
+    clocks = Clocks.of(story.history)
+    for label in story.labels:
+        if not one_record(label):
+            continue
+        ends = [c.began for c in root_revokes(label)] + _expired_at(story, label, clocks)
+        for admitted in label.admissions:
+            if admitted.release_asked or admitted.freed < FOREVER:
+                continue
+            owners = {e.owner for e in admitted.evidence if e.owner is not None}
+            withdrawn = [at for at in ends if at > admitted.since]
+            if withdrawn and len(owners) <= 1:
+                docket.tried()
+                _stopped(story, label, admitted, min(withdrawn), docket)
+    return docket.ruling()
+
+
+def _expired_at(story: Story, label: LabelStory, clocks: Clocks) -> list[int]:
+    """When somebody first asked for anything under a clock that t_e had passed."""
+    expires_s = label.approvals[0].validity.expires_s
+    if expires_s is None:
+        return []
+    return [c.began for c in story.calls.values() if clocks.expired(c, expires_s, story.facts)][:1]
+
+
+def _stopped(
+    story: Story, label: LabelStory, admitted: Admitted, withdrawn: int, docket: Docket
+) -> None:
+    """An admitted unit that is shown revoked afterwards, or whose own commit is turned away."""
+    for reading in label.readings:
+        slot = reading.slots.get(admitted.slot or "")
+        shown = slot is not None and slot.state == "revoked"
+        if reading.began > withdrawn and shown and story.keeps_until(admitted.since, reading.at):
+            docket.breach(
+                label.label,
+                f"{admitted.name}: admitted -> revoked",
+                "revocation and expiry stop what is free; what is admitted runs on to its end",
+                f"the view ({reading.moment}) shows {admitted.name} revoked",
+                (admitted.since, withdrawn, reading.at),
+            )
+    for call in label.of("commit"):
+        about = call.invoked.admission
+        mine = about is not None and label.book.find(about, call.attempt) is admitted
+        said = call.value
+        if not mine or call.began < withdrawn or not isinstance(said, Refused):
+            continue
+        if _turned_away(story, label, admitted, call):
+            docket.breach(
+                label.label,
+                f"commits of {admitted.name} that were turned away = 1 > 0",
+                "an admission that was carried out can be committed, revoked or expired since",
+                f"its effect stood applied, and its commit was refused ({said.code})",
+                (admitted.since, withdrawn, call.ended),
+            )
+
+
+def _turned_away(story: Story, label: LabelStory, admitted: Admitted, call: CallStory) -> bool:
+    """The first and only commit of it, by somebody with a receipt, after nothing was lost."""
+    if call.invoked.forged or admitted.committed < call.ended:
+        return False
+    others = [
+        c for c in label.of("commit")
+        if c is not call and c.attempt == call.attempt and c.began < call.began
+        and not c.took_nothing
+    ]  # fmt: skip
+    applied = any(
+        a.at < call.began and a.effect is not None and a.effect.attempt == call.attempt
+        for a in label.applications
+    )
+    return applied and not others and story.keeps_until(admitted.since, call.ended)
+
+
+CHECKS = (
+    Check(
+        "AO401",
+        "admitted after an acknowledged Revoke",
+        "revoke",
+        "the paper, table 2: Revoke and Prepare are linearizable; a revoked slot is never prepared",
+        "The ledger acknowledged a Revoke, and a unit was admitted after that: to somebody who "
+        "asked later, or to somebody who was waiting while a reading behind the acknowledgement "
+        "showed the unit free. A repeated attempt that was admitted before is no new admission.",
+        "Prepare checks the revocation in an earlier statement than the one that takes the unit, "
+        "or in a row that it does not lock, or in a cache of its process.",
+        "Lock the row that Revoke writes before anything is checked, and check and take in that "
+        "one transaction.",
+        _after_revoke,
+    ),
+    Check(
+        "AO402",
+        "admitted after expiry",
+        "expiry",
+        "the paper, equation 7: an authorization is valid from t_i to t_e",
+        "A unit was admitted to a call that began when t_e, and the declared error of the clock, "
+        "had passed on the clock that the ledger reads. A repeated attempt that was admitted "
+        "before is no new admission.",
+        "Expiry is checked at Issue only, the expiry is stored in another unit or unparsed, or "
+        "the clock is read before a long wait for a lock.",
+        "Compare t_e with the clock in the transaction of Prepare, after its lock was taken.",
+        _after_expiry,
+    ),
+    Check(
+        "AO403",
+        "Revoke's answer disagrees with what ran",
+        "revoke_counts",
+        "the paper, table 2: Revoke says which slots it stopped and for which it came too late",
+        "An acknowledged Revoke counts or names as stopped a unit that was admitted, leaves out "
+        "one that it must have stopped, or names as too late one that was never admitted.",
+        "The answer is computed in another transaction than the one that revokes, or from the "
+        "number of rows that were written whatever their state.",
+        "Read the states under the lock under which they are changed, and answer from these.",
+        judge_answers,
+    ),
+    Check(
+        "AO404",
+        "an admitted unit was stopped by revocation or expiry",
+        "recover",
+        "the paper, table 2: Revoke applies to Issued slots; Recover completes Prepared ones",
+        "A unit was admitted before the Revoke (or before t_e); afterwards it is shown revoked, or "
+        "its commit is refused although its effect stands at the sink.",
+        "Revoke writes its state over every slot, or Commit checks revocation and expiry again.",
+        "Revoke only what is still Issued; neither revocation nor expiry is a question of Commit "
+        "or of Recover.",
+        _runs_on,
+    ),
+)

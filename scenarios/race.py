@@ -1,0 +1,64 @@
+"""Two calls that meet: one stands at a point, the other runs through, then both are heard out.
+
+Nothing is left to chance, so the same plan meets at the same place each time. The second call is
+listened to for ``HOLD_S``; one that waits for the first one's lock stays open until that goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ..chaos.events import Point
+from .calls import Arm, Pending, Twist
+from .placement import Survey, held_points
+from .plan import Plan, PlanProblem
+from .scene import Scene
+
+HOLD_S: Final = 0.25
+"""How long the second caller may take before the first one is released, seconds: longer than the
+lock lifetimes that a library would set for one statement, shorter than anybody's patience."""
+
+RACE: Final = "hold"
+"""The name under which races arm their stops; it is no failure point."""
+
+Ask = Callable[[Twist], Pending | None]
+"""Makes one call, with what the plan does to it."""
+
+
+def meet(
+    scene: Scene,
+    point: Point,
+    first: Ask,
+    second: Ask,
+    meanwhile: Callable[[Pending | None], None] | None = None,
+) -> tuple[Pending | None, Pending | None]:
+    """Hold the first call at the point while the second runs. ``meanwhile`` is done before the
+    first goes on, with the second as it stands then."""
+    held = first(Twist(Arm(RACE, point)))
+    other = second(Twist(patience_s=HOLD_S))
+    if meanwhile is not None:
+        meanwhile(other)
+    scene.races_started += 1
+    if held is not None and held.answer is None:
+        scene.races_overlapped += 1
+        scene.stage.tally.pauses += 1
+        scene.stage.go(held, patience_s=HOLD_S)
+    scene.stage.settle(*(pending for pending in (held, other) if pending is not None))
+    return held, other
+
+
+def tokens_of(point: Point) -> tuple[str, str, str]:
+    """A point's part of a schedule id: ``prepare.statement2.after``."""
+    return point.op, f"{point.kind}{point.nth}", point.side
+
+
+def point_of(plan: Plan, survey: Survey, tokens: tuple[str, ...]) -> Point:
+    """The point that an id names. Raises ``PlanProblem`` where the ledger has none such."""
+    for point in held_points(survey, tokens[0]) if len(tokens) == 3 else ():
+        if tokens_of(point) == tokens:
+            return point
+    raise PlanProblem(
+        f"{plan.id}: this target has no such point now. Its points are those that a fresh run "
+        "shows; a changed target needs a fresh run."
+    )

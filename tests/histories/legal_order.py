@@ -1,0 +1,209 @@
+"""Legal: admitted before a Revoke or t_e and carried on after it; answers that look odd."""
+
+from __future__ import annotations
+
+from admitone.scenarios.history import History
+from admitone.targets.declaration import Facts
+from admitone.targets.terms import Admission, Validity
+
+from ..historybuilder import GUARDED, Builder
+
+SLOTS = Facts(slot_identity=True, attempt_identity=True, key="derived", recovery="resend")
+TAKES_OVER = Facts(slot_identity=True, attempt_identity=True, key="derived", lapse="takeover")
+REVOKES = ["multi_budget", "revoke", "revoke_counts", "recover"]
+EXPIRES = ["expiry", "revoke", "recover"]
+
+
+def admitted_while_revoke_was_on_its_way() -> History:
+    h = Builder(claims=REVOKES, facts=SLOTS)
+    h.issue()
+    revoke = h.begin("revoke", "n2")
+    use = h.prepare("r1", slot="s1", key="k1")
+    h.end(revoke, "granted", None)
+    h.effect(use)
+    h.commit(use)
+    h.read(slots={"s1": "committed"})
+    return h.history()
+
+
+def retry_after_revoke_of_what_was_admitted_before() -> History:
+    h = Builder(claims=REVOKES, facts=SLOTS)
+    h.issue()
+    h.prepare("r1", unknown="dropped", said=Admission("R", "s1", "k1"))
+    h.revoke((), ("s1",))
+    h.read("after_revoke", slots={"s1": "prepared"})
+    use = h.prepare("r1", slot="s1", key="k1")
+    h.effect(use)
+    h.commit(use)
+    h.read(slots={"s1": "committed"})
+    return h.history()
+
+
+def unknown_before_revoke_and_admitted_after_all() -> History:
+    h = Builder(claims=REVOKES, facts=Facts(attempt_identity=True, recovery="resend"))
+    h.issue()
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.revoke(0)
+    h.use("r1", node="n2")
+    h.read(committed=1)
+    return h.history()
+
+
+def recovery_goes_on_after_revoke() -> History:
+    h = Builder(claims=REVOKES, facts=SLOTS, budget=2)
+    h.issue()
+    use = h.prepare("r1", slot="s1", key="k1")
+    h.kill()
+    h.revoke(("s2",), ("s1",))
+    h.read("after_revoke", slots={"s1": "prepared", "s2": "revoked"})
+    h.recover(use.admission)
+    h.effect(use, node="n9")
+    h.commit(use, node="n9")
+    h.read(slots={"s1": "committed", "s2": "revoked"})
+    return h.history()
+
+
+def takeover_after_revoke() -> History:
+    h = Builder(claims=REVOKES, facts=TAKES_OVER)
+    h.issue()
+    h.prepare("r1", slot="s1", key="k1")
+    h.revoke((), ("s1",))
+    h.read("after_revoke", slots={"s1": "prepared"})
+    h.use("r2", slot="s1", key="k1", node="n2")
+    return h.history()
+
+
+def second_revoke_says_nothing_or_the_same() -> History:
+    h = Builder(claims=REVOKES, budget=3)
+    h.issue()
+    h.use("r1")
+    h.revoke(2)
+    h.revoke(0)
+    h.revoke(2)
+    h.prepare("r2", refused="exhausted")
+    return h.history()
+
+
+def committed_units_are_none_of_revokes_business() -> History:
+    h = Builder(claims=REVOKES, facts=SLOTS, budget=2)
+    h.issue()
+    h.use("r1", slot="s1", key="k1")
+    h.revoke(("s2",), ())
+    h.read(slots={"s1": "committed", "s2": "revoked"})
+    return h.history()
+
+
+def revoke_counts_an_admission_that_nobody_heard_of() -> History:
+    h = Builder(claims=REVOKES, budget=2)
+    h.issue()
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.revoke(1, 1)
+    h.read(prepared=1, revoked=1)
+    return h.history()
+
+
+def revoke_stops_what_was_given_back() -> History:
+    h = Builder(claims=[*REVOKES, "release"], facts=SLOTS)
+    h.issue()
+    use = h.prepare("r1", slot="s1", key="k1")
+    h.effect(use, how="refused")
+    h.release(use)
+    h.revoke(("s1",), ())
+    h.read(slots={"s1": "revoked"})
+    return h.history()
+
+
+def revoke_that_nobody_acknowledged() -> History:
+    h = Builder(claims=REVOKES)
+    h.issue()
+    h.unknown(h.begin("revoke", "n2"))
+    h.use("r1")
+    h.read(committed=1)
+    return h.history()
+
+
+def guarded_effect_leaves_after_revoke() -> History:
+    h = Builder(claims=REVOKES, operations=GUARDED)
+    h.issue()
+    call = h.begin("execute", request="r1", attempt="a1")
+    h.revoke()
+    h.read("after_revoke", prepared=1)
+    h.sink_gets(call, "k1", request="r1")
+    h.end(call, effects=1)
+    h.read(committed=1)
+    return h.history()
+
+
+def asked_before_te_and_answered_after_it() -> History:
+    h = Builder(claims=EXPIRES, validity=Validity(0.0, 60.0), facts=Facts(clock="injected"))
+    h.clock("n1", wall_s=59.999)
+    h.issue()
+    call = h.begin("prepare", request="r1", attempt="a1")
+    h.end(call, "granted", Admission("R", attempt="a1"), after_ms=500)
+    late = h.begin("prepare", request="r2", attempt="a2")
+    h.end(late, "refused")
+    return h.history()
+
+
+def another_nodes_clock_is_behind() -> History:
+    h = Builder(claims=EXPIRES, validity=Validity(0.0, 60.0), facts=Facts(clock="injected"))
+    h.issue()
+    h.clock("n2", wall_s=1.0, skew_s=100.0)
+    h.prepare("r1", node="n2", refused="expired")
+    h.clock("n3", wall_s=1.0)
+    h.prepare("r2", node="n3")
+    return h.history()
+
+
+def within_the_error_of_the_clock() -> History:
+    h = Builder(
+        claims=EXPIRES,
+        validity=Validity(0.0, 60.0),
+        facts=Facts(clock="injected", clock_error_s=5.0),
+    )
+    h.issue()
+    h.clock("n2", wall_s=1.0, skew_s=63.0)
+    h.prepare("r1", node="n2")
+    return h.history()
+
+
+def retry_and_recovery_after_te() -> History:
+    h = Builder(
+        claims=EXPIRES,
+        validity=Validity(0.0, 60.0),
+        facts=Facts(clock="injected", attempt_identity=True, recovery="resend"),
+    )
+    h.issue()
+    h.clock("n1", wall_s=1.0)
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.clock("n2", wall_s=1.0, skew_s=100.0)
+    use = h.prepare("r1", node="n2")
+    h.recover(Admission("R", attempt="a1"))
+    h.effect(use, node="n2")
+    h.commit(use, node="n2")
+    h.read(committed=1)
+    return h.history()
+
+
+def skew_that_the_ledger_does_not_see() -> History:
+    h = Builder(claims=EXPIRES, validity=Validity(0.0, 60.0), facts=Facts(clock="node"))
+    h.issue()
+    h.clock("n1", wall_s=1.0, skew_s=100.0)
+    h.prepare("r1")
+    return h.history()
+
+
+def late_commit_of_a_unit_that_another_took_over() -> History:
+    h = Builder(claims=REVOKES, facts=TAKES_OVER)
+    h.issue()
+    first = h.prepare("r1", slot="s1", key="k1")
+    second = h.prepare("r2", slot="s1", key="k1", node="n2")
+    h.revoke((), ("s1",))
+    h.effect(first)
+    h.effect(second, how="repeated", node="n2")
+    h.commit(second, node="n2")
+    h.commit(first, refused="held")
+    return h.history()
