@@ -56,6 +56,7 @@ FAMILIES: Final[dict[str, str]] = {
     "crash": "crash:CrashFamily",
     "consumers": "held:HeldFamily",
     "revocation": "revocation:RevocationFamily",
+    "expiry": "expiry:ExpiryFamily",
 }
 """Family name to ``module:class`` in this package."""
 

@@ -1,0 +1,203 @@
+"""Expiry: t_e passes before, between and after the steps of an admission.
+
+Where the ledger reads ``env.now`` a second process simply lives later: its clock is beyond t_e and
+the declared error, and nobody waits. Where it reads the machine's clock, t_e is near and is waited
+for. A server's clock belongs to the harness that runs the server, and is not tried here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from ...chaos.events import Point
+from ...chaos.handle import NodeHandle
+from ..calls import Arm, Twist
+from ..client import approve
+from ..history import SinkKind
+from ..moves import reissue
+from ..plan import Plan, PlanProblem
+from ..race import HOLD_S, RACE
+from ..scene import Scene
+from ..uses import admit, admitting, ask, carry_on, unanswered
+from . import Subjects, budgeted, budgets_of
+
+SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
+LIFE_S: Final = 60.0
+"""How long an authorization lives where clocks can be told to be ahead, seconds."""
+SHORT_LIFE_S: Final = 0.5
+"""The same where t_e must really pass."""
+LATE_S: Final = 0.1
+"""How long after t_e, and the clock's error, the late process lives at least, seconds."""
+EARLY_S: Final = 5.0
+MOMENTS: Final = (
+    "over",
+    "edge",
+    "admitted",
+    "orphaned",
+    "unanswered",
+    "reissued",
+    "unissued",
+    "waiter",
+)
+
+
+class ExpiryFamily:
+    """See the module."""
+
+    name = "expiry"
+    tries = "t_e passes before, between and after the steps of an admission"
+    points: tuple[str, ...] = ()
+    replayable = True
+    needs: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ("expiry",)
+    topics: tuple[str, ...] = MOMENTS
+    rows: tuple[str, ...] = ("RV07", "IS06", "RC11", "RC03")
+
+    def placed(self, subject: Subjects) -> Iterator[Plan]:
+        """Every moment x budget; sinks in turn."""
+        if subject.declaration.facts.clock == "server":
+            return
+        budgets = budgets_of(subject.declaration)
+        for turn, moment in enumerate(MOMENTS):
+            for budget in budgets:
+                sink = SINKS[(turn + budget) % len(SINKS)]
+                yield Plan(subject.target, self.name, (moment,), budget, sink, 0)
+
+    def run(self, plan: Plan, scene: Scene) -> None:
+        """Play one plan."""
+        budgeted(plan, scene.declaration)
+        if plan.params[0] not in MOMENTS or len(plan.params) > 1:
+            raise PlanProblem(f"{plan.id}: this family plays {', '.join(MOMENTS)}")
+        scene.stage.clocks = True
+        played = _Played(scene, plan.budget)
+        getattr(played, plan.params[0])()
+        played.heal()
+
+
+class _Played:
+    """One schedule: ``early`` lives before t_e, and ``late`` after it."""
+
+    def __init__(self, scene: Scene, budget: int) -> None:
+        self.scene, self.budget = scene, budget
+        self.tells = scene.facts.clock == "injected"
+        self.expires_s = time.time() + (LIFE_S if self.tells else SHORT_LIFE_S)
+        self.client = approve(
+            scene.stage,
+            scene.facts,
+            scene.stage.setting.trust,
+            scene.draws,
+            budget,
+            expires_s=self.expires_s,
+        )
+        self.early = scene.victim(self.client.executor)
+        self.late: NodeHandle | None = None
+        scene.phase("hurt")
+
+    # moments -----------------------------------------------------------------------------------
+
+    def over(self) -> None:
+        """Issued in time, and asked for too late; by an earlier clock it can still be used."""
+        self.client.issue(self.early)
+        self._use(self._later())
+        if self.tells:
+            self._use(self.early)
+
+    def edge(self) -> None:
+        """A little before t_e, and a little after it."""
+        self.client.issue(self.early)
+        before = self.early
+        if self.tells:
+            before = self.scene.helper(self.client.executor, skew_s=LIFE_S - EARLY_S)
+        self._use(before)
+        self._use(self._later())
+
+    def admitted(self) -> None:
+        """In time, and carried out afterwards by whoever lives later."""
+        self.client.issue(self.early)
+        use, pending = admit(self.client, self.early)
+        later = self._later()
+        node = self.early if pending.op == "execute" else later
+        carry_on(self.scene, self.client, node, use, pending)
+
+    def orphaned(self) -> None:
+        """In time, and left behind; recovery comes after t_e."""
+        self.client.issue(self.early)
+        _, pending = admit(self.client, self.early)
+        self.scene.stage.kill(self.early, pending)
+        self._later()
+
+    def unanswered(self) -> None:
+        """In time, and its client never heard of it; it asks again after t_e."""
+        self.client.issue(self.early)
+        use = unanswered(self.client, self.early)
+        later = self._later()
+        if self.scene.facts.attempt_identity:
+            self.client.finish(later, use)
+
+    def reissued(self) -> None:
+        """The old confirmation is presented again; only a new decision opens anything."""
+        self.client.issue(self.early)
+        later = self._later()
+        if "issue" in later.operations:
+            self.client.issued(reissue(self.client, later))
+        self._use(later)
+        fresh = self.scene.approve(self.budget)
+        fresh.issue(later)
+        if fresh.authorization is not None:
+            fresh.finish(later, fresh.new_use())
+
+    def unissued(self) -> None:
+        """The confirmation is presented for the first time when it is over."""
+        later = self._later()
+        self.client.issue(later)
+        self._use(later)
+
+    def waiter(self) -> None:
+        """One stands before its commit and dies; another, after t_e, waits behind it."""
+        self.client.issue(self.early)
+        op = admitting(self.scene.survey)
+        kind = "write" if self.scene.survey.writes(op) else "reply"
+        first, second = self.client.new_use(), self.client.new_use()
+        later = self._later()
+        stand = Twist(Arm(RACE, Point(op, kind, "before", 1)))
+        holds = ask(self.client, self.early, first, stand)
+        waits = ask(self.client, later, second, Twist(patience_s=HOLD_S))
+        self.scene.races_started += 1
+        self.scene.races_overlapped += holds.answer is None
+        self.scene.stage.kill(self.early, holds)
+        first.unknown = True
+        self.scene.stage.settle(waits)
+        carry_on(self.scene, self.client, later, second, waits)
+
+    # pieces ------------------------------------------------------------------------------------
+
+    def _use(self, node: NodeHandle) -> None:
+        if self.client.authorization is not None and node.alive:
+            self.client.finish(node, self.client.new_use())
+
+    def _later(self) -> NodeHandle:
+        """A process that lives after t_e, and a reading from there."""
+        if self.late is None:
+            beyond_s = self.scene.facts.clock_error_s + LATE_S
+            skew_s = LIFE_S + beyond_s if self.tells else 0.0
+            self.late = self.scene.helper(self.client.executor, skew_s=skew_s)
+            # waiting for t_e is all that can be done where nobody can be told another time
+            while not self.tells and time.time() < self.expires_s + beyond_s:
+                time.sleep(0.005)
+            stage = self.scene.stage
+            stage.inspect(self.late, self.client.known, self.client.label, "after_expiry")
+        return self.late
+
+    def heal(self) -> None:
+        """Recovery after t_e; then what is left is tried."""
+        scene, client = self.scene, self.client
+        scene.phase("heal")
+        later = self._later()
+        scene.phase("recover")
+        client.recover(later)
+        scene.stage.dismiss(self.early)
+        scene.survivor = later
+        scene.drain(client, later, self.budget)
+        scene.end(client, later)
