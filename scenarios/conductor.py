@@ -41,6 +41,15 @@ class Played:
     history: History
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A scene that is being played."""
+
+    scene: Scene
+    workspace: Path
+    began_s: float
+
+
 class Conductor:
     """See the module. ``folder`` is this worker's own; ``reference``: one of the suite's ledgers,
     where the place of every failure point is asserted."""
@@ -70,22 +79,39 @@ class Conductor:
 
         ``keep``: leave the store there afterwards. ``digest``: see ``judged``.
         """
-        began = time.monotonic()
-        scene, workspace = self._scene(plan, virgin)
-        stage = scene.stage
+        if plan.family == "stateful" and plan.params[0] == "search":
+            from .machine import search  # Hypothesis is imported only where it is used
+
+            return search(self, self._fitting.survey, plan)
+        opened = self.open(plan, virgin=virgin)
         problem = ""
         try:
-            self._family(plan.family).run(plan, scene)
+            self._family(plan.family).run(plan, opened.scene)
         except Abandoned:
             pass  # judged by what happened up to here
         except PlanProblem as wrong:
             problem = str(wrong)
-        finally:
-            self._clear(scene)
-            _look_past(scene)
-            if keep is not None:
-                shutil.copytree(workspace, keep, dirs_exist_ok=True)
-            shutil.rmtree(workspace, ignore_errors=True)
+        except BaseException:
+            self._put_away(opened, keep)
+            raise
+        return self.judge(opened, plan, keep=keep, digest=digest, problem=problem)
+
+    def open(self, plan: Plan, *, virgin: bool = False) -> Opened:
+        """A scene on a fresh store, for who plays by hand; ``judge`` must follow."""
+        return Opened(*self._scene(plan, virgin), time.monotonic())
+
+    def judge(
+        self,
+        opened: Opened,
+        plan: Plan,
+        *,
+        keep: Path | None = None,
+        digest: bool = True,
+        problem: str = "",
+    ) -> Played:
+        """Clear the scene away and judge what was played, under the id of this plan."""
+        self._put_away(opened, keep)
+        scene = opened.scene
         header = Header(
             plan.id,
             self._fitting.greeting.name,
@@ -94,9 +120,16 @@ class Conductor:
             plan.sink,
             self._reference,
         )
-        history = History(header, stage.recorder.lines)
+        history = History(header, scene.stage.recorder.lines)
         result = judged(plan, scene, history, problem, digest=digest)
-        return Played(replace(result, duration_s=time.monotonic() - began), history)
+        return Played(replace(result, duration_s=time.monotonic() - opened.began_s), history)
+
+    def _put_away(self, opened: Opened, keep: Path | None) -> None:
+        self._clear(opened.scene)
+        _look_past(opened.scene)
+        if keep is not None:
+            shutil.copytree(opened.workspace, keep, dirs_exist_ok=True)
+        shutil.rmtree(opened.workspace, ignore_errors=True)
 
     def close(self) -> None:
         """End the last node, the sinks and the warm parent."""

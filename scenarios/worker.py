@@ -19,7 +19,7 @@ from typing import Final
 from ..chaos.events import Note, Recorded, Stamp
 from ..chaos.parent import TargetProblem, WarmParent
 from .conductor import Conductor, Played
-from .families import family
+from .families import replays
 from .history import History
 from .historyfile import write_history
 from .plan import Plan
@@ -127,11 +127,11 @@ class Worker:
     def _played(self, conductor: Conductor, order: Order, plan: Plan) -> Played:
         """Play a plan; a violation is believed when a fresh victim shows it too."""
         target, digest = order.target, plan.id in order.keep
-        if not family(plan.family).replayable:  # a race is believed when it is seen
+        if not replays(plan):  # a race is believed when it is seen
             return conductor.play(plan, virgin=True, digest=digest)
         played = conductor.play(plan, digest=digest)
-        if played.result.verdict != "violation":
-            return played
+        if played.result.verdict != "violation" or played.result.id != plan.id:
+            return played  # what a search reports was shrunk with fresh victims
         code = played.result.findings[0].code
         if self._confirmed.get((target, code), 0) >= CONFIRMED_ENOUGH:
             return played

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from ...targets.declaration import Declaration
 from ..placement import Survey
@@ -54,13 +54,37 @@ class Family(Protocol):
 
 FAMILIES: Final[dict[str, str]] = {
     "crash": "crash:CrashFamily",
-    "consumers": "held:HeldFamily",
+    "consumers": "consumers:ConsumersFamily",
     "revocation": "revocation:RevocationFamily",
     "expiry": "expiry:ExpiryFamily",
+    "reissuance": "reissuance:ReissuanceFamily",
+    "binding": "binding:BindingFamily",
+    "budgets": "budgets:BudgetsFamily",
+    "stateful": "stateful:StatefulFamily",
 }
 """Family name to ``module:class`` in this package."""
 
+
+@runtime_checkable
+class PartlyFree(Protocol):
+    """A family of which some plans are free races."""
+
+    def replays(self, plan: Plan) -> bool:
+        """Whether this plan gives one order of events."""
+        ...
+
+
+def replays(plan: Plan) -> bool:
+    """Whether playing the plan again is sure to show the same. Raises ``PlanProblem``."""
+    tried = family(plan.family)
+    return tried.replays(plan) if isinstance(tried, PartlyFree) else tried.replayable
+
+
 BUDGETS: Final = (1, 2)
+"""Budgets that every placed position is played with."""
+
+WIDE_BUDGETS: Final = (1, 2, 5, 10)
+"""Budgets that are played at all."""
 
 
 def budgets_of(declaration: Declaration) -> tuple[int, ...]:
@@ -70,10 +94,11 @@ def budgets_of(declaration: Declaration) -> tuple[int, ...]:
 
 def budgeted(plan: Plan, declaration: Declaration) -> None:
     """Raises ``PlanProblem`` for a budget that no run would try: a ledger may refuse it."""
-    if plan.budget not in budgets_of(declaration):
+    played = WIDE_BUDGETS if declaration.claims_that("multi_budget") else BUDGETS[:1]
+    if plan.budget not in played:
         raise PlanProblem(
             f"{plan.id}: no run plays this target with a budget of {plan.budget}; its budgets are "
-            f"{', '.join(map(str, budgets_of(declaration)))}"
+            f"{', '.join(map(str, played))}"
         )
 
 
