@@ -22,8 +22,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from .channel import Channel
 from .dense import fill_holes
 from .probes import sight
@@ -144,9 +142,15 @@ def _end_orphans(nodes: set[int]) -> int:
 def _children() -> set[int]:
     """Direct children, orphans of dead nodes included: this process adopts them."""
     try:
-        text = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
+        listed = os.open(f"/proc/self/task/{threading.get_native_id()}/children", os.O_RDONLY)
     except OSError:  # kernels without that file
+        import psutil  # its libraries would be mapped, and copied, for every node
+
         return {child.pid for child in psutil.Process().children()}
+    text = b""
+    while piece := os.read(listed, 65536):  # of bytes: opened as a text, it touches more pages
+        text += piece
+    os.close(listed)
     return {int(word) for word in text.split()}
 
 
