@@ -37,6 +37,9 @@ from .world import Surroundings, World
 LONGEST_START_NS = 200_000_000
 """Longest time that a call waits for its starting instant."""
 
+SPIN_NS = 300_000
+"""The last part of that wait, which is not slept."""
+
 DETAIL_LIMIT = 2000
 """Longest exception text that travels, characters."""
 
@@ -86,13 +89,16 @@ class Node:
         reply["entered"] = call.entered
         reply["not_applied"] = call.not_applied
         reply["wrote"] = call.wrote
+        if call.began_ns is not None:
+            reply["ran_ns"] = [call.began_ns, time.monotonic_ns()]
         CURRENT.set(None)
         self._channel.send(reply)
 
     def _do(self, request: Message) -> Message:
         match request["do"]:
             case "call":
-                _wait_for(request.get("start_ns", 0))
+                if "start_ns" in request:
+                    _begin_at(request["start_ns"])
                 return self._call(request["op"], [decode(item) for item in request["args"]])
             case "open":
                 return self._open(request)
@@ -191,12 +197,17 @@ def _where(raised: BaseException) -> str:
     return "…\n" + text[-DETAIL_LIMIT:].split("\n", 1)[-1]
 
 
-def _wait_for(start_ns: int) -> None:
+def _begin_at(start_ns: int) -> None:
     """Begin at an instant of the monotonic clock, which all processes share: a barrier without a
-    barrier. Spinning, because a sleep would come back too late; bounded by the harness."""
-    limit_ns = time.monotonic_ns() + LONGEST_START_NS
-    while time.monotonic_ns() < min(start_ns, limit_ns):
+    barrier. It spins at the end, because a sleep comes back too late, and not before, because
+    callers that outnumber the cores would keep each other from it. Bounded by the harness."""
+    until_ns = min(start_ns, time.monotonic_ns() + LONGEST_START_NS)
+    time.sleep(max(0, until_ns - SPIN_NS - time.monotonic_ns()) / 1e9)
+    while time.monotonic_ns() < until_ns:
         pass
+    call = CURRENT.get()
+    if call is not None:
+        call.began_ns = time.monotonic_ns()
 
 
 async def _awaited(value: Awaitable[Any]) -> Any:

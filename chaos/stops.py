@@ -32,6 +32,7 @@ class OpenCall:
     entered: int = 0
     not_applied: int = 0
     wrote: int = 0
+    began_ns: int | None = None
 
 
 CURRENT: ContextVar[OpenCall | None] = ContextVar("admitone_call", default=None)

@@ -84,7 +84,8 @@ class Answer:
 
 @dataclass(slots=True, eq=False)
 class Pending:
-    """A call that has not been answered yet."""
+    """A call that has not been answered yet. ``ran_ns``: when the node says that it really began
+    and ended, on the monotonic clock; told only of calls that were given an instant to begin."""
 
     call: int
     op: str
@@ -97,6 +98,13 @@ class Pending:
     faulted: bool = False
     answer: Answer | None = None
     reached: bool = False
+    ran_ns: tuple[int, int] | None = None
+
+    def ran(self, told: object) -> None:
+        """Note what the node says of when it ran; what is no such pair is not believed."""
+        match told:
+            case [int(began), int(ended)]:
+                self.ran_ns = (began, ended)
 
 
 @dataclass(slots=True)

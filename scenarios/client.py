@@ -201,17 +201,35 @@ class Client:
         without telling it which authorizations there are."""
         if "recover" not in node.operations:
             return False
-        known = [] if unaided or self.authorization is None else [self.authorization]
-        answer = self._patiently(
-            lambda: self.stage.call(node, "recover", [known], Subject(self.label), self.executor)
-        )
-        if isinstance(answer.value, Recovered):
-            for admission in answer.value.resume:
-                self._resume(node, admission)
+        found: list[Pending] = []
+
+        def ask() -> Pending | None:
+            pending = self.recovery(node, unaided=unaided)
+            found.extend([pending] if pending is not None else [])
+            return pending
+
+        answer = self._patiently(ask)
+        for pending in found[-1:]:
+            self.resume(node, pending)
         return answer.granted
 
+    def recovery(
+        self, node: NodeHandle, twist: Twist = PLAIN, *, unaided: bool = False
+    ) -> Pending | None:
+        """The call alone. None: this ledger has no recovery."""
+        if "recover" not in node.operations:
+            return None
+        known = [] if unaided or self.authorization is None else [self.authorization]
+        return self.stage.call(node, "recover", [known], Subject(self.label), self.executor, twist)
+
+    def resume(self, node: NodeHandle, pending: Pending) -> None:
+        """Carry out what a recovery handed back."""
+        if pending.answer is not None and isinstance(pending.answer.value, Recovered):
+            for admission in pending.answer.value.resume:
+                self._resume(node, admission)
+
     def _resume(self, node: NodeHandle, admission: Admission) -> None:
-        use = self._matching(admission)
+        use = self.use_of(admission)
         if use is None and admission.key is None:
             self.stage.recorder.record(
                 "client",
@@ -224,7 +242,7 @@ class Client:
             return
         self.carry_out(node, use or Use("recovery", "recovery"), admission)
 
-    def _matching(self, admission: Admission) -> Use | None:
+    def use_of(self, admission: Admission) -> Use | None:
         """The use that a recovered admission belongs to: by attempt, slot or handle."""
         for use in self.uses:
             first = use.admission

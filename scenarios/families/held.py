@@ -1,141 +1,256 @@
-"""Consumers, held: one caller stands between two of its statements while another runs through.
+"""Held races: one caller stands between two of its statements while another runs through.
 
 Check-then-act is found in the first seconds, every time, and replays, because nothing is left to
 chance: for every statement and every durable write of an operation, one node is held there, a
-second node makes the same call, and only then the first goes on. A second caller that waits for
-the first one's lock is given ``HOLD_S``, then the first is released (design, section 4). Rows:
-PR02, PR11, PR12, IS02, BU03, FX09 of the requirements.
+second node makes its call, and only then the first goes on. A second caller that waits for the
+first one's lock is given ``HOLD_S``, then the first is released (design, section 4).
+
+A plan of one operation (``held.prepare.statement2.after``) has two clients make the same call.
+The other pairs are named before the point:
+
+``same``           one attempt is sent twice at once.
+``trio``           two others run through, one after the other: with b = 2 the update that was lost
+                   shows only in a third admission.
+``commit-recover`` one commits, and the other recovers and resumes what it finds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
+from ...targets.terms import Admission
 from ..calls import Arm, Pending, Twist
 from ..client import Client, Use
 from ..history import SinkKind
 from ..placement import Survey, held_points
-from ..plan import Plan, PlanProblem
+from ..plan import Plan
+from ..race import HOLD_S, RACE, meet, point_of, tokens_of
 from ..scene import Scene
 from . import Subjects, budgeted, budgets_of
 
-HOLD_S: Final = 0.25
-"""How long the second caller may take before the first one is released, seconds: longer than the
-lock lifetimes that a library would set for one statement, shorter than anybody's patience."""
-
+TOPIC: Final = "held"
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 
 
-class HeldFamily:
-    """See the module."""
+@dataclass(slots=True)
+class Round:
+    """One held race: who takes part, and what each has in hand."""
 
-    name = "consumers"
-    tries = "one caller held between two statements while another runs through"
-    points: tuple[str, ...] = ()
-    replayable = True
-    needs: tuple[str, ...] = ()
-    claims: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ("held",)
-    rows: tuple[str, ...] = ("PR02", "PR11", "PR12", "IS02", "BU03", "FX09")
+    scene: Scene
+    client: Client
+    first: NodeHandle
+    second: NodeHandle
+    point: Point
+    budget: int
 
-    def placed(self, subject: Subjects) -> Iterator[Plan]:
-        """Every point of issue and of the admitting operation x budget; sinks in turn."""
-        budgets = budgets_of(subject.declaration)
-        turn = 0
-        for op in ("issue", _admitting(subject.survey)):
-            for point in held_points(subject.survey, op):
-                for budget in budgets:
-                    turn += 1
-                    params = ("held", op, f"{point.kind}{point.nth}", point.side)
-                    yield Plan(
-                        subject.target, self.name, params, budget, SINKS[turn % len(SINKS)], 0
-                    )
 
-    def run(self, plan: Plan, scene: Scene) -> None:
-        """Play one plan."""
-        point = self._parsed(plan, scene)
-        client = scene.approve(plan.budget)
-        first = scene.victim(client.executor)
-        second = scene.helper(client.executor)
-        scene.survivor = second
-        scene.phase("hurt")
-        if point.op == "issue":
-            self._issue_race(scene, client, first, second, point)
-            scene.phase("heal")
-        else:
-            client.issue(first)
-            self._admission_race(scene, client, first, second, point)
-        scene.phase("recover")
-        client.recover(second)
-        scene.stage.dismiss(first)
-        scene.drain(client, second, plan.budget)
-        scene.end(client, second)
+def placed(subject: Subjects, family: str) -> Iterator[Plan]:
+    """Every pair at every point of its operation x budget; sinks in turn."""
+    turn = 0
+    for pair, op, budgets in _pairs(subject):
+        for point in held_points(subject.survey, op):
+            for budget in budgets:
+                turn += 1
+                params = (TOPIC, *pair, *tokens_of(point))
+                yield Plan(subject.target, family, params, budget, SINKS[turn % len(SINKS)], 0)
 
-    def _parsed(self, plan: Plan, scene: Scene) -> Point:
-        budgeted(plan, scene.declaration)
-        for op in ("issue", _admitting(scene.survey)):
-            for point in held_points(scene.survey, op):
-                if plan.params == ("held", op, f"{point.kind}{point.nth}", point.side):
-                    return point
-        raise PlanProblem(
-            f"{plan.id}: this target has no such point now. Its points are those that a fresh run "
-            "shows; a changed target needs a fresh run."
-        )
 
-    def _issue_race(
-        self, scene: Scene, client: Client, first: NodeHandle, second: NodeHandle, point: Point
-    ) -> None:
-        """The same confirmation is presented twice at once."""
-        held = client.issue(first, Twist(Arm("hold", point)))
-        if held is None:
-            return
-        other = client.issue(second, Twist(patience_s=HOLD_S))
-        self._release(scene, held, other)
-        for pending in (held, other):
-            if pending is not None:
-                client.issued(pending)
+def _pairs(subject: Subjects) -> Iterator[tuple[tuple[str, ...], str, tuple[int, ...]]]:
+    """Who meets whom: the pair's tokens, the operation that is held, and the budgets."""
+    survey, facts = subject.survey, subject.declaration.facts
+    budgets, admitting = budgets_of(subject.declaration), _admitting(subject.survey)
+    yield (), "issue", budgets
+    yield (), admitting, budgets
+    if facts.attempt_identity:
+        yield ("same",), admitting, budgets[-1:]
+    if len(budgets) > 1:
+        yield ("trio",), admitting, budgets[-1:]
+    if "commit" in survey.operations:
+        yield (), "commit", budgets[:1]
+        if "recover" in survey.operations:
+            yield ("commit-recover",), "commit", budgets[:1]
+    if "recover" in survey.operations:
+        yield (), "recover", budgets[-1:]
 
-    def _admission_race(
-        self, scene: Scene, client: Client, first: NodeHandle, second: NodeHandle, point: Point
-    ) -> None:
-        """Two requests under one authorization."""
-        one, two = client.new_use(), client.new_use()
-        hold, wait = Twist(Arm("hold", point)), Twist(patience_s=HOLD_S)
-        if point.op == "execute":
-            held = client.execute(first, one, hold)
-            other = client.execute(second, two, wait)
-        else:
-            held = client.prepare(first, one, hold)
-            other = client.prepare(second, two, wait)
-        self._release(scene, held, other)
-        scene.phase("heal")
-        for node, use, pending in ((first, one, held), (second, two, other)):
-            self._carry_on(client, node, use, pending)
 
-    def _release(self, scene: Scene, held: Pending, other: Pending | None) -> None:
-        """Let the held one go on, and hear both out."""
-        scene.races_started += 1
-        if held.answer is None:
-            scene.races_overlapped += 1
-            scene.stage.tally.pauses += 1
-            scene.stage.go(held, patience_s=HOLD_S)
-        scene.stage.settle(held, *([other] if other else []))
+def run(plan: Plan, scene: Scene) -> None:
+    """Play one plan."""
+    budgeted(plan, scene.declaration)
+    pair, point = plan.params[1:-3], point_of(plan, scene.survey, plan.params[-3:])
+    client = scene.approve(plan.budget)
+    first = scene.victim(client.executor)
+    second = scene.helper(client.executor)
+    scene.survivor = second
+    race = Round(scene, client, first, second, point, plan.budget)
+    scene.phase("hurt")
+    if point.op == "issue":
+        _issues(race)
+    elif point.op == "recover":
+        _recoveries(race)
+    elif point.op == "commit":
+        _commits(race, recovers=pair == ("commit-recover",))
+    elif pair == ("same",):
+        _same(race)
+    else:
+        _admissions(race, others=2 if pair == ("trio",) else 1)
+    scene.phase("recover")
+    client.recover(second)
+    scene.stage.dismiss(first)
+    scene.drain(client, second, plan.budget)
+    scene.end(client, second)
 
-    def _carry_on(self, client: Client, node: NodeHandle, use: Use, pending: Pending) -> None:
-        """Whoever was admitted carries it out; whoever was told to try again does."""
-        if pending.op == "execute":
-            client.executed(use, pending)
-            if pending.answer and pending.answer.outcome == "busy" and node.alive:
-                client.finish(node, use)
-            return
-        client.prepared(use, pending)
-        if use.admission is not None and node.alive:
-            client.carry_out(node, use, use.admission)
-        elif pending.answer and pending.answer.outcome == "busy" and node.alive:
+
+def _issues(race: Round) -> None:
+    """The same confirmation is presented twice at once."""
+    client = race.client
+    answers = meet(
+        race.scene,
+        race.point,
+        lambda twist: client.issue(race.first, twist),
+        lambda twist: client.issue(race.second, twist),
+    )
+    race.scene.phase("heal")
+    for pending in answers:
+        if pending is not None:
+            client.issued(pending)
+
+
+def _admissions(race: Round, others: int) -> None:
+    """Requests under one authorization: the first is held while the others run through."""
+    scene, client = race.scene, race.client
+    client.issue(race.first)
+    uses = [client.new_use() for _ in range(1 + others)]
+    nodes = [race.first, race.second]
+    nodes += [scene.helper(client.executor) for _ in range(others - 1)]
+    held = admit(client, race.first, uses[0], Twist(Arm(RACE, race.point)))
+    calls = [held]
+    for node, use in zip(nodes[1:], uses[1:], strict=True):
+        calls.append(admit(client, node, use, Twist(patience_s=HOLD_S)))
+    _release(scene, held, *calls[1:])
+    scene.phase("heal")
+    for node, use, pending in zip(nodes, uses, calls, strict=True):
+        carry_on(client, node, use, pending)
+
+
+def _release(scene: Scene, held: Pending, *others: Pending) -> None:
+    """Let the held one go on, and hear everybody out."""
+    scene.races_started += 1
+    if held.answer is None:
+        scene.races_overlapped += 1
+        scene.stage.tally.pauses += 1
+        scene.stage.go(held, patience_s=HOLD_S)
+    scene.stage.settle(held, *others)
+
+
+def _same(race: Round) -> None:
+    """One attempt is sent twice at once, as a proxy that repeats does."""
+    client = race.client
+    client.issue(race.first)
+    use = client.new_use()
+    answers = meet(
+        race.scene,
+        race.point,
+        lambda twist: admit(client, race.first, use, twist),
+        lambda twist: admit(client, race.second, use, twist),
+    )
+    race.scene.phase("heal")
+    for node, pending in zip((race.first, race.second), answers, strict=True):
+        if pending is not None:
+            carry_on(client, node, use, pending)
+
+
+def _commits(race: Round, *, recovers: bool) -> None:
+    """One admission whose effect stands is committed twice at once, or by a recoverer too."""
+    scene, client = race.scene, race.client
+    client.issue(race.first)
+    use = client.new_use()
+    client.prepare(race.first, use)
+    admission = use.admission
+    if admission is None:
+        scene.idle = "nothing was admitted that could be committed"
+        return
+    client.send(race.first, use, admission)
+    if use.receipt is None:
+        scene.idle = "no receipt came that could be committed"
+        return
+    second = race.second
+    answers = meet(
+        scene,
+        race.point,
+        lambda twist: client.commit(race.first, use, admission, twist),
+        lambda twist: (
+            client.recovery(second, twist)
+            if recovers
+            else client.commit(second, use, admission, twist)
+        ),
+    )
+    scene.phase("heal")
+    for pending in answers:
+        if pending is not None and pending.op == "commit":
+            client.committed(use, pending)
+        elif pending is not None:
+            client.resume(second, pending)
+
+
+def _recoveries(race: Round) -> None:
+    """Two recover at once what a third one, now dead, left unfinished."""
+    scene, client = race.scene, race.client
+    dead = scene.helper(client.executor)
+    client.issue(dead)
+    leave_behind(scene, client, dead, client.new_use())
+    answers = meet(
+        scene,
+        race.point,
+        lambda twist: client.recovery(race.first, twist),
+        lambda twist: client.recovery(race.second, twist),
+    )
+    scene.phase("heal")
+    for node, pending in zip((race.first, race.second), answers, strict=True):
+        if pending is not None and node.alive:
+            client.resume(node, pending)
+
+
+# what stress does as well ----------------------------------------------------------------------
+
+
+def admit(client: Client, node: NodeHandle, use: Use, twist: Twist) -> Pending:
+    """The call that may take a unit."""
+    if "execute" in node.operations:
+        return client.execute(node, use, twist)
+    return client.prepare(node, use, twist)
+
+
+def carry_on(client: Client, node: NodeHandle, use: Use, pending: Pending) -> None:
+    """Whoever was admitted carries it out; whoever was told to try again does."""
+    if not node.alive or pending.answer is None:
+        return
+    if pending.op == "execute":
+        client.executed(use, pending)
+        if pending.answer.outcome == "busy":
             client.finish(node, use)
+        return
+    client.prepared(use, pending)
+    if isinstance(pending.answer.value, Admission):
+        client.carry_out(node, use, pending.answer.value)
+    elif pending.answer.outcome == "busy":
+        client.finish(node, use)
+
+
+def leave_behind(scene: Scene, client: Client, node: NodeHandle, use: Use) -> None:
+    """An executor is admitted, and dies before its effect has left it."""
+    if "execute" in node.operations:
+        leaving = Point("execute", "effect", "before", 1)
+        pending = client.execute(node, use, Twist(Arm(RACE, leaving)))
+        client.executed(use, pending)
+    else:
+        pending = client.prepare(node, use)
+    scene.stage.kill(node, pending)
+    if pending.answer is not None and pending.op == "execute":
+        use.unknown = pending.answer.outcome == "unknown"
 
 
 def _admitting(survey: Survey) -> str:
