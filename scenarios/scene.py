@@ -105,15 +105,18 @@ class Scene:
     def drain(self, client: Client, node: NodeHandle, budget: int) -> None:
         """Honest clients use what is left, to the first refusal and one further attempt."""
         self.phase("drain")
-        refusals = 0
+        for _ in range(DRAIN_EXTRA):
+            if client.authorization is None and node.alive:
+                client.issue(node)  # it was not served while others were hurt; now it must be
+        denials = 0
         for _ in range(budget + DRAIN_EXTRA):
             if client.authorization is None or not node.alive:
                 return
             answer = client.finish(node, client.new_use())
-            if answer.outcome == "unknown":
-                return  # silent or broken: asking on would only wait again
-            refusals += not answer.granted
-            if refusals == DRAIN_EXTRA:
+            if answer.why in ("silent", "dead"):
+                return  # asking on would only wait again
+            denials += not answer.granted
+            if denials == DRAIN_EXTRA:
                 return
 
     def end(self, client: Client, node: NodeHandle) -> None:

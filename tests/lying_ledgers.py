@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from admitone.targets import contract as c
-from admitone.targets.correct.json_flock import JsonFlockLedger, JsonFlockTarget
+from admitone.targets.correct.json_flock import JsonFlockLedger, JsonFlockTarget, TicketFile
 
 
 class _Idle(JsonFlockLedger):
@@ -19,3 +23,41 @@ class RecoversNothing(JsonFlockTarget):
     def open(self, store: c.Json, env: c.Env) -> JsonFlockLedger:
         right = super().open(store, env)
         return _Idle(right._file, right._confirmation_key)
+
+
+class _Marked(TicketFile):
+    """Its lock is a file that whoever is killed leaves behind."""
+
+    @contextmanager
+    def _book(self) -> Iterator[Any]:
+        mark = self._path.with_suffix(".mark")
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        try:
+            with super()._book() as book:
+                yield book
+        finally:
+            mark.unlink()
+
+
+class KnowsNothingAfterAKill(JsonFlockTarget):
+    """What a dead process leaves locked is answered by Unknown, for ever."""
+
+    def open(self, store: c.Json, env: c.Env) -> JsonFlockLedger:
+        right = super().open(store, env)
+        file = _Marked(Path(env.workspace) / str(store), 1.0, right._file._genuine)
+        return JsonFlockLedger(file, right._confirmation_key)
+
+
+class _IssuesOnce(JsonFlockLedger):
+    def issue(self, call: c.Call, confirmation: c.Confirmation, *rest: Any) -> Any:
+        if confirmation.event in self._file._path.read_text():
+            return c.Refused("duplicate")
+        return super().issue(call, confirmation, *rest)
+
+
+class IssuesOnce(JsonFlockTarget):
+    """Whoever did not hear the answer of Issue never gets it."""
+
+    def open(self, store: c.Json, env: c.Env) -> JsonFlockLedger:
+        right = super().open(store, env)
+        return _IssuesOnce(right._file, right._confirmation_key)

@@ -21,3 +21,11 @@ def codes_of(target: str, folder: Path, *params: str) -> set[str]:
 
 def test_a_recovery_that_finds_nothing(scratch: Path) -> None:
     assert codes_of("RecoversNothing", scratch, "FP8.kill.gone") == {"AO301"}
+
+
+def test_a_ledger_that_knows_nothing_after_a_kill(scratch: Path) -> None:
+    assert codes_of("KnowsNothingAfterAKill", scratch, "FP3.write1.kill.retry") == {"AO802"}
+
+
+def test_an_approval_that_is_lost_with_the_answer_of_issue(scratch: Path) -> None:
+    assert codes_of("IssuesOnce", scratch, "FP2.reply.drop.retry") == {"AO802"}

@@ -83,8 +83,10 @@ def _rest(story: Story) -> Ruling:
         if label.asked("revoke", "delegate", "close", before=FOREVER) or label.unnamed:
             continue
         asked = [c for c in label.uses() if c.began > drain and c.honest]
-        refused = [c for c in asked if c.outcome in ("refused", "replayed")]
-        if not refused or any(c.outcome in ("busy", "unknown") for c in asked):
+        if "issue" in story.header.operations and not _ever_issued(label):
+            asked = [c for c in label.of("issue") if c.began > drain]
+        refused = _turned_away(asked)
+        if not refused:
             continue
         docket.tried()
         used = _used_at_most(story, label)
@@ -99,6 +101,22 @@ def _rest(story: Story) -> Ruling:
                 tuple(c.ended for c in asked),
             )
     return docket.ruling()
+
+
+def _ever_issued(label: LabelStory) -> bool:
+    """Some use was asked for, or a grant was heard: so there was something to use."""
+    return any(c.acknowledged for c in label.of("issue")) or any(True for _ in label.uses())
+
+
+def _turned_away(asked: list[CallStory]) -> list[CallStory]:
+    """The calls that were denied where nothing excuses it. One doubt is honest; to know nothing of
+    anything that is asked, time and again and undisturbed, is to refuse."""
+    if any(c.outcome == "busy" for c in asked):
+        return []
+    doubts = [c for c in asked if c.outcome == "unknown"]
+    if doubts:
+        return doubts if len(doubts) == len(asked) > 1 else []
+    return [c for c in asked if c.outcome in ("refused", "replayed")]
 
 
 def _used_at_most(story: Story, label: LabelStory) -> int:
@@ -221,10 +239,12 @@ CHECKS = (
         "less than the rest of the budget is usable",
         None,
         "seeds/000: exactly the unused rest of b is usable after recovery",
-        "After healing and recovery, fresh requests were refused although fewer than b units "
-        "were used or lost by a rule that the declaration states. Unknown counts as used. More "
-        "than the rest is AO102.",
-        "A unit is leaked by a crash, or a lock error is reported as a refusal.",
+        "After healing and recovery, fresh requests were refused, or every one of them was left "
+        "unknown, although fewer than b units were used or lost by a rule that the declaration "
+        "states; or an approval was never issued at all. What is unknown counts as used. More than "
+        "the rest is AO102.",
+        "A unit is leaked by a crash, a repeated Issue is refused, a lock of a dead process stays, "
+        "or a lock error is reported as a refusal.",
         "Free at once what was never committed; report contention as Busy.",
         _rest,
     ),

@@ -233,6 +233,28 @@ def ao802_replayed_to_a_fresh_request() -> History:
     return h.history()
 
 
+def ao802_nothing_but_unknown() -> History:
+    h = Builder()
+    h.issue()
+    h.stop("prepare", h.begin("prepare", request="r1", attempt="a1"))
+    h.kill()
+    h.phase("drain")
+    h.prepare("r2", node="n2", unknown="classified")
+    h.prepare("r3", node="n2", unknown="classified")
+    h.phase("end")
+    h.read(issued=1)
+    return h.history()
+
+
+def ao802_never_issued() -> History:
+    h = Builder()
+    h.stop("issue", h.begin("issue"))
+    h.kill()
+    h.phase("drain")
+    h.issue(node="n2", refused="duplicate")
+    return h.history()
+
+
 def ao803_retry_costs_two() -> History:
     h = Builder(budget=2, claims=["multi_budget"], facts=ATTEMPTS)
     h.issue()
