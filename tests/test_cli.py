@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from admitone.cli import main
+from admitone.scenarios.families import held, stress
 from tests.front_door import REPORT, Ran, admitone_in
 
 GOOD = "correct/counter/crash:FP8.kill.retry.b2.idem.s17@1"
@@ -105,7 +106,7 @@ def say(scratch: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFix
         (("replay", "garbage"), ("'garbage'", "no schedule id", "copy it whole")),
         (("replay", ""), ("''", "no schedule id")),
         (("replay", GOOD[:-1] + "9"), ("version 9", "runs version 1", "printed it")),
-        (("replay", GOOD.replace("crash", "crsh")), ("'crsh'", "there are: consumers, crash")),
+        (("replay", GOOD.replace("crash", "crsh")), ("'crsh'", "there are: ", "consumers, crash")),
         (("replay", GOOD, "--times", "0"), ("--times", "'0'")),
     ],
 )
@@ -149,8 +150,12 @@ def test_a_target_that_cannot_be_tried_loses_nothing(
     ]
 
 
-def test_nothing_to_try_is_a_mistake(say: Say, scratch: Path) -> None:
+def test_nothing_to_try_is_a_mistake(
+    say: Say, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (scratch / "targets.py").write_text(MODULES["targets"])
+    monkeypatch.setattr(held, "placed", lambda *_: ())
+    monkeypatch.setattr(stress, "placed", lambda *_: ())
     message = say("run", "py:targets:Quiet", "--family", "consumers")
     assert "py:targets:Quiet: nothing in consumers can be tried" in message
     assert "env.at" in message

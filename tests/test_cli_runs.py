@@ -26,9 +26,9 @@ def codes_in(folder: Path, target: str) -> Counter[str]:
 @pytest.mark.parametrize(
     ("family", "schedules", "targets", "seed"),
     [
-        ("consumers", "10", ("broken/MP1", "broken/MP1-lease-lock"), "0"),
-        ("consumers", "10", ("broken/MP1",), "1"),
-        ("consumers", "10", ("broken/MP1",), "2"),
+        ("consumers", "24", ("broken/MP1", "broken/MP1-lease-lock"), "0"),
+        ("consumers", "12", ("broken/MP1",), "1"),
+        ("consumers", "12", ("broken/MP1",), "2"),
         ("crash", "24", ("broken/ME1", "broken/MP6"), "0"),
         ("crash", "24", ("broken/ME1",), "1"),
         ("crash", "24", ("broken/MP6",), "2"),
@@ -61,7 +61,8 @@ def test_correct_ledgers_are_accused_of_nothing(
     assert summary["violations"] == []
     verdicts = verdicts_in(scratch)
     assert len(verdicts) == 12 * len(targets)
-    assert set(verdicts.values()) == {"passed"}
+    assert set(verdicts.values()) <= {"passed", "not_applicable", "not_exercised"}
+    assert Counter(verdicts.values())["passed"] > 6 * len(targets)
     assert ran.code in (0, 3)  # 3: so few need not reach every point
     assert f"--sink {sink}" in summary["command"]
     assert f"exit {ran.code}" in ran.out
@@ -70,8 +71,8 @@ def test_correct_ledgers_are_accused_of_nothing(
 def test_workers_change_the_speed_and_nothing_else(scratch: Path) -> None:
     seen = []
     for workers in ("1", "2"):
-        wanted = ("--schedules", "20", "--seed", "5", "-n", workers, "--json", "copy.json")
-        ran = admitone_in(scratch, "run", "broken/ME1", *wanted)
+        wanted = ("--family", "crash", "--schedules", "20", "--seed", "5", "--json", "copy.json")
+        ran = admitone_in(scratch, "run", "broken/ME1", *wanted, "-n", workers)
         assert ran.code == 1
         copy = (scratch / "copy.json").read_text()
         assert copy == (scratch / REPORT / "summary.json").read_text()

@@ -24,7 +24,7 @@ from admitone.idempotent_sink.sink import Sink
 from admitone.scenarios.campaign import placed_plans
 from admitone.scenarios.canonical import canonical_digest
 from admitone.scenarios.conductor import Conductor
-from admitone.scenarios.families import FAMILIES
+from admitone.scenarios.families import replays
 from admitone.scenarios.plan import Plan
 from admitone.scenarios.preflight import fit
 from admitone.scenarios.sinks import SINK_HOMES, SinkHome, Sinks
@@ -134,7 +134,8 @@ def conducted(target: str, folder: Path) -> Iterator[tuple[Homes, tuple[Plan, ..
             (folder / home).mkdir()
             homes[home] = Conductor(parent, fitting, folder / home, reference=False, sink=home)
         try:
-            yield homes, placed_plans(fitting, tuple(FAMILIES), 7)
+            placed = placed_plans(fitting, ("crash", "consumers"), 7)
+            yield homes, tuple(plan for plan in placed if replays(plan))
         finally:
             for conductor in homes.values():
                 conductor.close()
@@ -143,23 +144,25 @@ def conducted(target: str, folder: Path) -> Iterator[tuple[Homes, tuple[Plan, ..
 @pytest.mark.parametrize(
     ("target", "number"),
     [
-        ("caplease-sqlite", 8),
-        ("correct/guarded", 6),
-        ("correct/counter", 3),
-        ("correct/json-flock", 3),
-        ("broken/MP1", 3),
-        ("broken/ME1", 3),
-        ("broken/MP6", 3),
-        ("broken/MP1-lease-lock", 3),
+        ("caplease-sqlite", 4),
+        ("correct/guarded", 3),
+        ("correct/counter", 2),
+        ("correct/json-flock", 2),
+        ("broken/MP1", 2),
+        ("broken/ME1", 2),
+        ("broken/MP6", 2),
+        ("broken/MP1-lease-lock", 1),
     ],
 )
 def test_equal_plans_leave_equal_histories_wherever_the_sink_is(
     scratch: Path, target: str, number: int
 ) -> None:
     """Placed schedules are deterministic, and no key of an earlier play is known to the next."""
-    sinks, applied = set(), 0
+    applied = 0
     with conducted(target, scratch) as (homes, placed):
-        for plan in random.Random("sample").sample(placed, number):
+        chance = random.Random("sample")
+        of_kind = {kind: [plan for plan in placed if plan.sink == kind] for kind in SINK_KINDS}
+        for plan in [plan for kind in SINK_KINDS for plan in chance.sample(of_kind[kind], number)]:
             plays = [
                 homes[home].play(plan, virgin=True)
                 for home in ("embedded", "embedded", "process", "process")
@@ -173,9 +176,7 @@ def test_equal_plans_leave_equal_histories_wherever_the_sink_is(
             ]
             assert ["sink" in told for told in topics] == [False, True]
             applied += sum(1 for _ in process.history.events(SinkApplied))
-            sinks.add(plan.sink)
     assert applied >= number
-    assert sinks == set(SINK_KINDS)
 
 
 def test_a_sink_that_is_lost_is_the_fault_of_the_harness(
