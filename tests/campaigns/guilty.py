@@ -38,7 +38,10 @@ def tried(target: str, seed: int, schedules: int, record: Record) -> None:
     guilty: Any = resolve(target)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        admitone_in(folder, "run", target, "--seed", str(seed), "--schedules", str(schedules))
+        wanted = ("--seed", str(seed), "--schedules", str(schedules))
+        ran = admitone_in(folder, "run", target, *wanted)
+        if ran.code not in (0, 1, 3):
+            raise SystemExit(f"{target}: exit {ran.code}\n{ran.err}")
         results = journal_in(folder).results
     record.verdicts.update(result.verdict for result in results)
     found = Counter(finding.code for result in results for finding in result.findings)
