@@ -19,7 +19,7 @@ from typing import Final
 from ..scenarios.history import History
 from ..scenarios.results import Finding
 from .retelling import FAULT, LEDGER, NO_LANE, SINK, Retelling, Row
-from .summary_json import replay_command
+from .summary_json import is_replayable, replay_command
 from .text import carried_by, clean, columns, fit, wrapped
 
 MOST_LINES: Final = 60
@@ -53,6 +53,8 @@ def conclusion(finding: Finding, schedule: str, width: int) -> list[str]:
             lines += [f"  {name:<9} {first}", *(f"{'':<12}{line}" for line in rest)]
     # Never cut: they are there to be pasted.
     lines.append(f"  repeat:   {replay_command(schedule)}")
+    if not is_replayable(schedule):
+        lines.append("            not replayable: free processes raced; try it several times")
     lines.append(f"  explain:  admitone explain {clean(finding.code, 20)}")
     return lines
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from importlib import resources
 from typing import Final
 
+from ..scenarios.families import replays
+from ..scenarios.plan import Plan, PlanProblem
 from ..scenarios.summary import ClaimRow, PointRow, RunTally
 from ..scenarios.tallies import FamilyTally, FindingGroup, Trouble
 from .folder import ReportFolder
@@ -24,6 +26,14 @@ SUMMARY_VERSION: Final = 1
 def replay_command(schedule: str) -> str:
     """What a person pastes to repeat one schedule."""
     return f"admitone replay {shlex.quote(clean(schedule, 500))}"
+
+
+def is_replayable(schedule: str) -> bool:
+    """Whether that is sure to show the same: a race of free processes may end otherwise."""
+    try:
+        return replays(Plan.parse(schedule))
+    except PlanProblem:
+        return True  # whoever repeats it is told what is wrong with it
 
 
 def summary_schema() -> str:
@@ -162,6 +172,7 @@ def _findings(groups: Iterable[FindingGroup]) -> list[dict[str, object]]:
             "seen": clean(group.finding.seen, 400),
             "remedy": clean(group.finding.remedy, 400),
             "replay": replay_command(group.first),
+            "replayable": is_replayable(group.first),
         }
         for group in groups
     ]

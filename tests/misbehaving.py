@@ -17,7 +17,7 @@ from admitone.targets import contract as c
 from admitone.targets.correct.counter import CounterTarget
 from tests.acts import ACTS, Act
 
-CHECKED = ("first", "second", "third")
+CHECKED = ("first", "second", "third", "rest")
 """Names of the stores of the adapter check."""
 
 

@@ -1,0 +1,110 @@
+"""Consumers: held races convict check-then-act every time, free ones are seen to have met."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from admitone.reports.lanes import conclusion
+from admitone.scenarios.calls import Pending
+from admitone.scenarios.families import Subjects, replays
+from admitone.scenarios.families.consumers import ConsumersFamily
+from admitone.scenarios.families.stress import RACES, overlapped
+from admitone.scenarios.plan import Plan, PlanProblem
+from admitone.scenarios.results import Finding, ScheduleResult
+from tests.harness_world import conducted
+
+HELD = "caplease-sqlite/consumers:held.prepare.statement2.after.b1.idem.s0@1"
+FREE = "caplease-sqlite/consumers:stress.use.nodes.8.barrier.b1.idem.s0@1"
+PAIRS = (
+    "held.same.prepare.statement2.after.b2.idem.s0",
+    "held.trio.prepare.statement2.after.b2.idem.s0",
+    "held.commit.statement2.after.b1.idem.s0",
+    "held.commit-recover.commit.write1.before.b1.idem.s0",
+    "held.recover.statement1.after.b2.idem.s0",
+    "stress.use.mixed.16.barrier.b5.idem.s0",
+    "stress.after.lanes.8.barrier.b1.ctrl.s0",
+    "stress.same.nodes.8.barrier.b2.ctrl.s0",
+    "stress.recover.nodes.8.barrier.b1.idem.s0",
+    "stress.commit.nodes.8.barrier.b1.idem.s0",
+)
+
+
+def played(target: str, folder: Path, *names: str) -> list[ScheduleResult]:
+    """The results of these plans."""
+    plans = [Plan.parse(f"{target.removeprefix('builtin:')}/consumers:{name}@1") for name in names]
+    with conducted(target, folder) as (conductor, _):
+        return [conductor.play(plan, virgin=True).result for plan in plans]
+
+
+def codes(result: ScheduleResult) -> set[str]:
+    return {finding.code for finding in result.findings}
+
+
+def test_the_reference_is_not_accused_whoever_meets(scratch: Path) -> None:
+    for result in played("builtin:caplease-sqlite", scratch, *PAIRS):
+        idle = result.reason == "the two calls never overlapped"
+        assert result.verdict == "passed" or idle, result
+        assert result.races_started == 1
+        assert result.opportunities["AO102"]
+
+
+@pytest.mark.parametrize(
+    ("target", "plan", "code"),
+    [
+        ("builtin:broken/MI1", "held.issue.statement2.after.b1.idem.s0", "AO101"),
+        ("builtin:broken/MP1", "held.prepare.statement2.after.b1.idem.s0", "AO104"),
+        ("builtin:broken/MP4b", "held.prepare.statement4.after.b2.idem.s0", "AO102"),
+    ],
+)
+def test_a_held_race_convicts(target: str, plan: str, code: str, scratch: Path) -> None:
+    [result] = played(target, scratch, plan)
+    assert code in codes(result)
+    assert result.races_overlapped == 1
+
+
+def test_free_races_convict_select_then_update(scratch: Path) -> None:
+    plans = [f"stress.use.nodes.8.barrier.b1.idem.s{seed}" for seed in range(4)]
+    results = played("builtin:broken/MP1", scratch, *plans)
+    assert any("AO104" in codes(result) for result in results)
+
+
+def test_only_held_plans_replay() -> None:
+    assert replays(Plan.parse(HELD))
+    assert not replays(Plan.parse(FREE))
+
+
+def test_a_finding_of_a_free_race_says_that_it_does_not_replay() -> None:
+    finding = Finding("AO104", "t", "label", "2 > 1", "e", "s", "r")
+    assert any("not replayable" in line for line in conclusion(finding, FREE, 100))
+    assert not any("not replayable" in line for line in conclusion(finding, HELD, 100))
+
+
+def test_races_overlap_where_the_nodes_say_so() -> None:
+    def ran(*span: int) -> Pending:
+        pending = Pending(1, "prepare", None, None)  # type: ignore[arg-type]
+        pending.ran(list(span))
+        return pending
+
+    assert overlapped([ran(1, 5), ran(4, 6)])
+    assert overlapped([ran(4, 6), None, ran(1, 9), ran(7, 8)])
+    assert not overlapped([ran(1, 5), ran(5, 6)])
+    assert not overlapped([ran(1, 5), ran(), ran(1, 5, 7)])
+
+
+def test_what_no_ledger_has_is_not_planned(scratch: Path) -> None:
+    with conducted("builtin:correct/json-flock", scratch) as (conductor, fitting):
+        subject = Subjects(fitting.target, fitting.greeting.declaration, fitting.survey)
+        plans = list(ConsumersFamily().placed(subject))
+        assert {plan.params[1] for plan in plans if plan.params[0] == "stress"} == {
+            what for what, *_ in RACES
+        }
+        unknown = Plan.parse("correct/json-flock/consumers:stress.use.nodes.9.barrier.b1.idem.s0@1")
+        assert conductor.play(unknown).result.verdict == "could_not_run"
+
+
+def test_an_unknown_race_is_said_to_be_one() -> None:
+    plan = Plan.parse("x/consumers:loose.b1.idem.s0@1")
+    with pytest.raises(PlanProblem, match="no race 'loose'"):
+        ConsumersFamily().run(plan, None)  # type: ignore[arg-type]
