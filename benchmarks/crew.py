@@ -14,6 +14,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 from admitone.scenarios.campaign import check_adapters, placed_plans, sampled_plans
 from admitone.scenarios.plan import Plan
 from admitone.scenarios.preflight import Fitting
@@ -71,6 +73,13 @@ class Crew:
                 else:
                     busy[pipe] -= 1
                     self._give(pipe, plans, busy)
+
+    def cpu_s(self) -> float:
+        """CPU time of the workers, their warm parents and all nodes that ended, seconds."""
+        workers = [psutil.Process(pid) for pid in self.pids]
+        parents = [parent for worker in workers for parent in worker.children()]
+        own = sum(sum(process.cpu_times()[:2]) for process in workers)
+        return own + sum(sum(parent.cpu_times()[:4]) for parent in parents)  # children too
 
     def close(self) -> None:
         """End the workers; each ends its nodes."""

@@ -3,6 +3,8 @@
 Bursts take turns - the suite with one worker, again with one (the A/A twin), with two, by hand
 with ``sqlite3``, by hand with SQLAlchemy - and then from the start. Neighbours in time are
 compared, so a machine that grows slower meanwhile changes the rates and hardly the ratios.
+The CPU time of a schedule is printed too: where others use the machine, the suite's rate falls
+faster than that of the hand-written test, since its many short steps each wait for their turn.
 
     python benchmarks/kill_schedules.py [--rounds 5] [--burst 120]
 """
@@ -10,8 +12,10 @@ compared, so a machine that grows slower meanwhile changes the rates and hardly 
 from __future__ import annotations
 
 import argparse
+import resource
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -29,9 +33,17 @@ BARE_1, BARE_2 = "by hand, sqlite3, 1 process", "by hand, sqlite3, 2 processes"
 CORE_1, CORE_2 = "by hand, SQLAlchemy, 1 process", "by hand, SQLAlchemy, 2 processes"
 
 
-def suite_burst(crew: Crew, journal: Path, number: int, workers: int) -> float:
-    """Schedules a second of one burst; every one must have killed once and passed."""
-    kills = 0
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """Schedules a second, and CPU milliseconds of each."""
+
+    rate: float
+    cpu_ms: float
+
+
+def suite_burst(crew: Crew, journal: Path, number: int, workers: int) -> Burst:
+    """One burst of the suite; every schedule must have killed once and passed."""
+    kills, cpu_s = 0, crew.cpu_s()
     with journal.open("a") as file:
 
         def note(result: ScheduleResult) -> None:
@@ -44,14 +56,14 @@ def suite_burst(crew: Crew, journal: Path, number: int, workers: int) -> float:
         crew.play(number, workers, note)
         rate = number / (time.perf_counter() - began)
     assert kills == number, f"{kills} kills in {number} schedules"
-    return rate
+    return Burst(rate, (crew.cpu_s() - cpu_s) / number * 1000)
 
 
-def hand_burst(kind: Kind, number: int, processes: int, seed: int) -> float:
+def hand_burst(kind: Kind, number: int, processes: int, seed: int) -> Burst:
     """The same of the hand-written test, in so many processes at once."""
     context = get_context("fork")
     share, base = max(1, number // processes), str(base_folder())
-    began = time.perf_counter()
+    began, cpu_s = time.perf_counter(), _children_cpu_s()
     running = [
         context.Process(target=by_hand, args=(kind, share, seed + n, base))
         for n in range(processes)
@@ -61,7 +73,14 @@ def hand_burst(kind: Kind, number: int, processes: int, seed: int) -> float:
     for process in running:
         process.join()
         assert process.exitcode == 0
-    return share * processes / (time.perf_counter() - began)
+    number = share * processes
+    took_s, cpu_s = time.perf_counter() - began, _children_cpu_s() - cpu_s
+    return Burst(number / took_s, cpu_s / number * 1000)
+
+
+def _children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
@@ -71,10 +90,10 @@ def main() -> None:
     parser.add_argument("--burst", type=int, default=120, help="schedules of a burst of the suite")
     options = parser.parse_args()
     heading("Isolated kill schedules a second")
-    rates: dict[str, list[float]] = {}
+    bursts: dict[str, list[Burst]] = {}
     with RunFolder() as folder:
         crew, journal, burst = Crew(folder.path, 2), folder.path / "journal", options.burst
-        kinds: dict[str, Callable[[int], float]] = {
+        kinds: dict[str, Callable[[int], Burst]] = {
             ONE: lambda _: suite_burst(crew, journal, burst, 1),
             TWIN: lambda _: suite_burst(crew, journal, burst, 1),
             TWO: lambda _: suite_burst(crew, journal, 2 * burst, 2),
@@ -87,7 +106,7 @@ def main() -> None:
             crew.play(40, 2, lambda _: None)  # both have a warm parent and a veteran now
             for number in range(options.rounds):
                 for name, burst_of in kinds.items():
-                    rates.setdefault(name, []).append(burst_of(100 * number))
+                    bursts.setdefault(name, []).append(burst_of(100 * number))
         finally:
             crew.close()
     pairs = {
@@ -99,12 +118,14 @@ def main() -> None:
         CORE_2: ("admitone is faster by", TWO),
     }
     rows = []
-    for name, values in rates.items():
+    for name, some in bursts.items():
         what, base = pairs.get(name, ("", ""))
-        hand = name.startswith("by hand")
-        ratio = paired(rates[base], values) if hand else paired(values, rates[base]) if base else ""
-        rows.append([name, spread(values), what, ratio])
-    table(["", "schedules/s: median (range)", "", "ratio: median (range)"], rows)
+        hand, rates = name.startswith("by hand"), [burst.rate for burst in some]
+        against = [burst.rate for burst in bursts[base or name]]
+        ratio = paired(against, rates) if hand else paired(rates, against) if base else ""
+        cpu = spread([burst.cpu_ms for burst in some])
+        rows.append([name, spread(rates), cpu, what, ratio])
+    table(["", "schedules/s: median (range)", "CPU ms each", "", "ratio of rates"], rows)
     footing()
 
 
