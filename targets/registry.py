@@ -30,6 +30,11 @@ BUILTIN: Final[dict[str, Entry]] = {
         "reference",
         "the reference: Issue-Prepare-Commit with manifests, on one SQLite file",
     ),
+    "server-ledger-sqlite": Entry(
+        "caplease.server_ledger:ServerLedgerSqlite",
+        "reference",
+        "the same core with the scope kept behind the server, on one SQLite file",
+    ),
     "correct/counter": Entry(
         "correct.counter:CounterTarget",
         "correct",
@@ -44,6 +49,21 @@ BUILTIN: Final[dict[str, Entry]] = {
         "correct.guarded:GuardedTarget",
         "correct",
         "runs the effect itself, inside a guard",
+    ),
+    "correct/lease": Entry(
+        "correct.lease:LeaseTarget",
+        "correct",
+        "leased seats that pass on, with fencing and heartbeats",
+    ),
+    "correct/at-most-once": Entry(
+        "correct.at_most_once:AtMostOnceTarget",
+        "correct",
+        "an append-only log that never sends twice and leaves doubts to people",
+    ),
+    "correct/revoke-repeat": Entry(
+        "correct.revoke_repeat:RevokeRepeatTarget",
+        "correct",
+        "bitmaps, whose repeated revoke answers the same counts again",
     ),
     "broken/MP1": Entry(
         "broken.mp1:MP1",
@@ -64,6 +84,96 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken.mp6:MP6",
         "broken",
         "a retried prepare takes the next slot",
+    ),
+    "broken/MI1": Entry(
+        "broken.mi1:MI1",
+        "broken",
+        "issue looks for the record first and inserts it later",
+    ),
+    "broken/MI2a": Entry(
+        "broken.mi2a:MI2a",
+        "broken",
+        "another session opens another record for one confirmation",
+    ),
+    "broken/MI3": Entry(
+        "broken.mi3:MI3",
+        "broken",
+        "issuing again resets what was used",
+    ),
+    "broken/MP4a": Entry(
+        "broken.mp4a:MP4a",
+        "broken",
+        "one use more than approved",
+    ),
+    "broken/MP4b": Entry(
+        "broken.mp4b:MP4b",
+        "broken",
+        "two uses at once are counted as one",
+    ),
+    "broken/MP10": Entry(
+        "broken.mp10:MP10",
+        "broken",
+        "prepare compares nothing but the record's id",
+    ),
+    "broken/ME3": Entry(
+        "broken.me3:ME3",
+        "broken",
+        "the effect is sent before the admission is durable",
+    ),
+    "broken/ME4": Entry(
+        "broken.me4:ME4",
+        "broken",
+        "no answer from the sink frees the unit",
+    ),
+    "broken/MC2a": Entry(
+        "broken.mc2a:MC2a",
+        "broken",
+        "an error of COMMIT is answered as success",
+    ),
+    "broken/MR2": Entry(
+        "broken.mr2:MR2",
+        "broken",
+        "revoke overwrites what is admitted",
+    ),
+    "broken/MV1": Entry(
+        "broken.mv1:MV1",
+        "broken",
+        "a reaper frees what is held for long",
+    ),
+    "broken/MV1-lease": Entry(
+        "broken.mv1_lease:MV1Lease",
+        "broken",
+        "the same over leased seats, under the same key",
+    ),
+    "broken/MV1-ME1": Entry(
+        "broken.mv1_me1:MV1xME1",
+        "broken",
+        "a reaper, and a new sink key each time",
+    ),
+    "broken/MV3": Entry(
+        "broken.mv3:MV3",
+        "broken",
+        "recovery admits the request anew",
+    ),
+    "broken/MA2": Entry(
+        "broken.ma2:MA2",
+        "broken",
+        "audit records are written after the commit",
+    ),
+    "broken/lease-frees": Entry(
+        "broken.lease_frees:LeaseFrees",
+        "broken",
+        "a lapsed seat is freed for a new use under a new key",
+    ),
+    "broken/release-by-stranger": Entry(
+        "broken.release_by_stranger:ReleaseByStranger",
+        "broken",
+        "anybody can give back what somebody else holds",
+    ),
+    "broken/release-after-effect": Entry(
+        "broken.release_after_effect:ReleaseAfterEffect",
+        "broken",
+        "what was used can be given back",
     ),
 }
 

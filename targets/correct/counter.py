@@ -9,7 +9,11 @@
     unfinished() lists every admitted use that was not finished.
     It needs no hint: it finds the uses of all users.
     Finishing a use again with the same receipt is accepted.
+    A use that definitely had no effect can be given back by its holder.
     What was answered survives a killed process and a power cut.
+
+Who gives a use back says that its one request was turned down. The library cannot see whether there
+were others, so a use that was handed out twice (to a retry, or by unfinished()) stays taken.
 
 Each operation is one transaction on a connection of its own: threads and forks need no care.
 Each grant follows a write, even where nothing changes (the ``asked`` columns): what another
@@ -36,6 +40,7 @@ CREATE TABLE approval (
     asked INTEGER NOT NULL DEFAULT 1);
 CREATE TABLE use (
     event TEXT NOT NULL, attempt TEXT NOT NULL, receipt TEXT, asked INTEGER NOT NULL DEFAULT 1,
+    returned TEXT,  -- the evidence with which it was given back; the attempt is spent then
     PRIMARY KEY (event, attempt), UNIQUE (event, receipt));  -- a receipt pays for one use
 """
 VIEW = """
@@ -52,11 +57,18 @@ class Denied(Exception):
 
 
 class UseCounter:
-    """The library. ``now`` is its clock; the keys verify confirmations and receipts."""
+    """The library, as ``user`` has it. ``now`` is its clock; ``keys`` verify what others sign."""
 
-    def __init__(self, path: Path, now: Callable[[], float], wait_s: float, keys: c.Trust) -> None:
+    TAKE = (
+        "UPDATE approval SET used = used + 1 WHERE event = ? AND used < budget"
+        " AND revoked = 0 AND (expires_s IS NULL OR ? < expires_s)"
+    )
+
+    def __init__(
+        self, path: Path, now: Callable[[], float], wait_s: float, keys: c.Trust, user: str
+    ) -> None:
         self._uri = path.absolute().as_uri() + "?mode=rw"
-        self._now, self._wait_s, self._keys = now, wait_s, keys
+        self._now, self._wait_s, self._keys, self._user = now, wait_s, keys, user
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -100,24 +112,26 @@ class UseCounter:
                 raise Denied("wrong_action" if row[0] != bound[0] else "bad_credential")
             again = "UPDATE use SET asked = asked + 1 WHERE event = ? AND attempt = ?"
             if db.execute(again, key).rowcount == 0:
-                taken = db.execute(
-                    "UPDATE approval SET used = used + 1 WHERE event = ? AND used < budget"
-                    " AND revoked = 0 AND (expires_s IS NULL OR ? < expires_s)",
-                    (event, self._now()),
-                )
-                if taken.rowcount != 1:
+                if not self._take(db, event):
                     raise Denied("revoked" if row[2] else "expired" if row[3] else "exhausted")
                 db.execute("INSERT INTO use (event, attempt) VALUES (?, ?)", key)
-            found = db.execute("SELECT receipt FROM use WHERE event = ? AND attempt = ?", key)
-            receipt: str | None = found.fetchone()[0]
+            query = "SELECT receipt, returned FROM use WHERE event = ? AND attempt = ?"
+            receipt: str | None
+            receipt, returned = db.execute(query, key).fetchone()
+            if returned is not None:
+                raise Denied("stale")
         return receipt
+
+    def _take(self, db: sqlite3.Connection, event: str) -> bool:
+        return db.execute(self.TAKE, (event, self._now())).rowcount == 1
 
     def finish(self, event: str, attempt: str, receipt: c.Receipt) -> None:
         """Record that the effect of this use stands applied."""
         text, genuine = _text(receipt), ids.receipt_is_genuine(self._keys.receipt_key, receipt)
         with self._transaction() as db:
             query = (
-                "SELECT payload FROM approval JOIN use USING (event) WHERE event=? AND attempt=?"
+                "SELECT payload FROM approval JOIN use USING (event)"
+                " WHERE event = ? AND attempt = ? AND returned IS NULL"
             )
             row = db.execute(query, (event, attempt)).fetchone()
             if row is None:
@@ -129,6 +143,32 @@ class UseCounter:
             )
             if not genuine or receipt.digest != row[0] or kept.rowcount != 1:
                 raise Denied("receipt_mismatch")
+
+    def give_back(self, event: str, attempt: str, evidence: str) -> None:
+        """Undo a use: its holder knows that it had no effect and never will."""
+        with self._transaction() as db:
+            query = (
+                "SELECT context, receipt, use.asked FROM approval JOIN use USING (event)"
+                " WHERE event = ? AND attempt = ? AND returned IS NULL"
+            )
+            row = db.execute(query, (event, attempt)).fetchone()
+            if row is None:
+                raise Denied("not_prepared")
+            self._check_holder(row[0])
+            self._check_without_effect(row[1], row[2])
+            done = "UPDATE use SET returned = ? WHERE event = ? AND attempt = ?"
+            db.execute(done, (evidence, event, attempt))
+            db.execute("UPDATE approval SET used = used - 1 WHERE event = ?", (event,))
+
+    def _check_holder(self, context: str) -> None:
+        if json.loads(context)["executor"] != self._user:
+            raise Denied("wrong_principal")
+
+    def _check_without_effect(self, receipt: str | None, asked: int) -> None:
+        if receipt is not None:
+            raise Denied("not_prepared")
+        if asked > 1:
+            raise Denied("in_doubt")
 
     def revoke(self, event: str) -> int:
         """Stop all further uses; answers how many that were."""
@@ -143,8 +183,10 @@ class UseCounter:
     def unfinished(self) -> list[tuple[str, str]]:
         """Event and attempt of every use that is admitted and not finished."""
         with self._transaction() as db:
-            db.execute("UPDATE use SET asked = asked + 1 WHERE receipt IS NULL")
-            return db.execute("SELECT event, attempt FROM use WHERE receipt IS NULL").fetchall()
+            return db.execute(
+                "UPDATE use SET asked = asked + 1 WHERE receipt IS NULL AND returned IS NULL"
+                " RETURNING event, attempt"
+            ).fetchall()
 
 
 def _text(value: c.Context | c.Receipt) -> str:
@@ -185,6 +227,11 @@ class CounterLedger:
         self._counter.finish(admission.record, admission.attempt or "", receipt)
         return c.Done(receipt)
 
+    def release(self, admission: c.Admission, evidence: str) -> c.Done:
+        """The attempt is spent: asking for it again is refused."""
+        self._counter.give_back(admission.record, admission.attempt or "", evidence)
+        return c.Done()
+
     def revoke(self, authorization: c.Authorization) -> c.Revoked:
         """The library says how many it stopped, and not for how many it was too late."""
         return c.Revoked(stopped=self._counter.revoke(authorization.record))
@@ -198,12 +245,14 @@ class CounterLedger:
 class CounterTarget:
     """The adapter. Each claim is a promise of the library, quoted."""
 
+    library: type[UseCounter] = UseCounter
     name = c.TargetName("use-counter", "library", "1")
     declaration = c.Declaration(
         c.Facts(
             keyed_by="confirmation",
             attempt_identity=True,
             binds=BINDS,
+            after_not_applied="free",
             recovery="resend",
             clock="injected",
             waits_s=2 * WAIT_S,
@@ -215,6 +264,7 @@ class CounterTarget:
             "expiry": "No use is admitted at or after the time of expiry.",
             "recover": "unfinished() lists every admitted use that was not finished.",
             "finds_unfinished": "It needs no hint: it finds the uses of all users.",
+            "release": "A use that definitely had no effect can be given back by its holder.",
             "repeat_commit": "Finishing a use again with the same receipt is accepted.",
             "durable_process": "What was answered survives a killed process and a power cut.",
             "durable_power": "What was answered survives a killed process and a power cut.",
@@ -230,7 +280,8 @@ class CounterTarget:
     def open(self, store: c.Json, env: c.Env) -> CounterLedger:
         """Nothing is opened yet: the library connects in each operation."""
         wait_s = min(WAIT_S, env.patience_s / 2)
-        return CounterLedger(UseCounter(env.workspace / str(store), env.now, wait_s, env.trust))
+        path, user = env.workspace / str(store), env.identity.name
+        return CounterLedger(self.library(path, env.now, wait_s, env.trust, user))
 
     def inspect(self, store: c.Json, approval: c.Approval) -> c.View:
         """One SELECT, so one instant. Not ``mode=ro``: that cannot read past the journal that a

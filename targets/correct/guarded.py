@@ -127,28 +127,33 @@ class Gate:
         """Whether the effect was asked for now (or had its receipt before), and the receipt."""
         bound = (ids.action_identity(call), executor)
         with self._writing() as db:
-            # A write comes first: it takes the lock, and only then is anything read.
-            db.execute("UPDATE grants SET asked = asked + 1 WHERE id = ?", (grant,))
-            query = (
-                "SELECT action, executor, revoked, last_s < ?, tool, args FROM grants WHERE id = ?"
-            )
-            now = self._now()
-            row = db.execute(query, (now, grant)).fetchone()
-            if row is None:
-                raise Shut("unknown_record")
-            if row[:2] != bound:
-                raise Shut("wrong_principal" if row[0] == bound[0] else "wrong_action")
-            query = "SELECT state, key, receipt FROM runs WHERE grant_id = ? AND attempt = ?"
+            let = self._let_through(db, grant, bound, attempt)
+        return (False, let) if isinstance(let, c.Receipt) else (True, self._ask(*let))
+
+    def _let_through(
+        self, db: sqlite3.Connection, grant: str, bound: tuple[str, str], attempt: str
+    ) -> c.Receipt | tuple[str, str, str]:
+        """Tool, arguments and key of what may be sent, or the receipt of what was sent before."""
+        # A write comes first: it takes the lock, and only then is anything read.
+        db.execute("UPDATE grants SET asked = asked + 1 WHERE id = ?", (grant,))
+        query = "SELECT action, executor, revoked, last_s < ?, tool, args FROM grants WHERE id = ?"
+        now = self._now()
+        row = db.execute(query, (now, grant)).fetchone()
+        if row is None:
+            raise Shut("unknown_record")
+        if row[:2] != bound:
+            raise Shut("wrong_principal" if row[0] == bound[0] else "wrong_action")
+        query = "SELECT state, key, receipt FROM runs WHERE grant_id = ? AND attempt = ?"
+        found = db.execute(query, (grant, attempt)).fetchone()
+        if found is not None and found[0] == "done":
+            return c.Receipt(**json.loads(found[2]))
+        if found is None or found[0] == "taken back":
+            new = (attempt, secrets.token_hex(16), grant, now)
+            if db.execute(ADMIT, new).rowcount != 1:
+                raise Shut("revoked" if row[2] else "expired" if row[3] else "exhausted")
             found = db.execute(query, (grant, attempt)).fetchone()
-            if found is not None and found[0] == "done":
-                return False, c.Receipt(**json.loads(found[2]))
-            if found is None or found[0] == "taken back":
-                new = (attempt, secrets.token_hex(16), grant, now)
-                if db.execute(ADMIT, new).rowcount != 1:
-                    raise Shut("revoked" if row[2] else "expired" if row[3] else "exhausted")
-                found = db.execute(query, (grant, attempt)).fetchone()
-            db.execute("UPDATE runs SET unanswered = unanswered + 1 WHERE key = ?", (found[1],))
-        return True, self._ask(row[4], row[5], found[1])
+        db.execute("UPDATE runs SET unanswered = unanswered + 1 WHERE key = ?", (found[1],))
+        return row[4], row[5], found[1]
 
     def resume(self) -> list[tuple[str, str, str]]:
         """End all that is running, of whomever: grant, attempt and key of those that ended."""
@@ -183,9 +188,12 @@ class Gate:
                 raise
             raise c.EffectUnknown("another request under this key has no answer yet") from refused
         with self._writing() as db:
-            done = "UPDATE runs SET state = 'done', receipt = coalesce(receipt, ?) WHERE key = ?"
-            db.execute(done, (json.dumps(asdict(receipt)), key))
+            self._done(db, receipt, key)
         return receipt
+
+    def _done(self, db: sqlite3.Connection, receipt: c.Receipt, key: str) -> None:
+        done = "UPDATE runs SET state = 'done', receipt = coalesce(receipt, ?) WHERE key = ?"
+        db.execute(done, (json.dumps(asdict(receipt)), key))
 
 
 class GuardedLedger:
@@ -234,6 +242,7 @@ class GuardedLedger:
 class GuardedTarget:
     """The adapter. Each claim is a promise of the library, quoted."""
 
+    library: type[Gate] = Gate
     name = c.TargetName("gate", "library", "1")
     declaration = c.Declaration(
         c.Facts(
@@ -267,7 +276,7 @@ class GuardedTarget:
     def open(self, store: c.Json, env: c.Env) -> GuardedLedger:
         """Connects here, in the node, after the fork."""
         wait_s = min(WAIT_S, env.patience_s / 4)
-        gate = Gate(env.workspace / str(store), wait_s, env.now, env.effect)
+        gate = self.library(env.workspace / str(store), wait_s, env.now, env.effect)
         return GuardedLedger(gate, env.trust.confirmation_key)
 
     def inspect(self, store: c.Json, approval: c.Approval) -> c.View:
