@@ -13,7 +13,7 @@ from ..history import History
 from ..results import Finding
 from ..story import Story, tell
 from ..validate import validate
-from . import budget, budget_effects, durability, identity, liveness, order, recovery
+from . import budget, budget_effects, durability, identity, linear, liveness, order, recovery
 from .ruling import Breach, Check, Docket, Ruling
 
 CHECKS: Final[dict[str, Check]] = {
@@ -25,6 +25,7 @@ CHECKS: Final[dict[str, Check]] = {
             *identity.CHECKS,
             *recovery.CHECKS,
             *order.CHECKS,
+            *linear.CHECKS,
             *durability.CHECKS,
             *liveness.CHECKS,
         ),

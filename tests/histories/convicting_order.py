@@ -137,3 +137,44 @@ def ao404_expiry_stops_it() -> History:
     h.clock("n2", wall_s=1.0, skew_s=60.0)
     h.commit(use, refused="expired", node="n2")
     return h.history()
+
+
+def ao405_refused_while_a_unit_is_free() -> History:
+    h = Builder(budget=2, claims=["multi_budget"])
+    h.issue()
+    h.prepare("r1")
+    h.prepare("r2", refused="exhausted")
+    return h.history()
+
+
+def ao405_refused_before_the_unit_was_used() -> History:
+    h = Builder()
+    h.issue()
+    h.prepare("r1", refused="exhausted")
+    h.use("r2")
+    return h.history()
+
+
+def ao405_revoke_counts_what_was_used() -> History:
+    h = Builder(budget=2, claims=REVOKES)
+    h.issue()
+    h.revoke(1)
+    h.prepare("r1", refused="revoked")
+    return h.history()
+
+
+def ao406_exhausted_is_said_and_revoked_is_meant() -> History:
+    h = Builder(budget=2, claims=[*REVOKES, "precise_codes"])
+    h.issue()
+    h.use("r1")
+    h.revoke(1)
+    h.prepare("r2", refused="exhausted")
+    return h.history()
+
+
+def ao406_revoked_is_said_when_nobody_revoked() -> History:
+    h = Builder(claims=["precise_codes"])
+    h.issue()
+    h.use("r1")
+    h.prepare("r2", refused="revoked")
+    return h.history()

@@ -207,3 +207,69 @@ def late_commit_of_a_unit_that_another_took_over() -> History:
     h.commit(second, node="n2")
     h.commit(first, refused="held")
     return h.history()
+
+
+def refused_because_of_one_that_nobody_heard_of() -> History:
+    h = Builder(claims=["precise_codes"])
+    h.issue()
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.prepare("r2", refused="exhausted")
+    return h.history()
+
+
+def refused_while_the_winner_is_not_answered_yet() -> History:
+    h = Builder(claims=["precise_codes"])
+    h.issue()
+    call = h.begin("prepare", request="r1", attempt="a1")
+    h.prepare("r2", node="n2", refused="exhausted")
+    h.end(call, "granted", Admission("R", attempt="a1"))
+    return h.history()
+
+
+def exhausted_and_revoked_are_both_true() -> History:
+    h = Builder(claims=[*REVOKES, "precise_codes"])
+    h.issue()
+    h.use("r1")
+    h.revoke(0)
+    h.prepare("r2", refused="revoked")
+    h.prepare("r3", refused="exhausted")
+    return h.history()
+
+
+def revoked_by_one_that_nobody_acknowledged() -> History:
+    h = Builder(budget=2, claims=[*REVOKES, "precise_codes"])
+    h.issue()
+    h.unknown(h.begin("revoke", "n2"))
+    h.prepare("r1", refused="revoked")
+    h.revoke(0)
+    return h.history()
+
+
+def held_is_no_statement_about_the_budget() -> History:
+    h = Builder(budget=2, claims=["multi_budget"])
+    h.issue()
+    h.use("r1")
+    h.prepare("r2", refused="held")
+    h.use("r3")
+    h.prepare("r4", refused="exhausted")
+    return h.history()
+
+
+def imprecise_code_that_nobody_claimed_to_be_precise() -> History:
+    h = Builder(budget=2, claims=REVOKES)
+    h.issue()
+    h.revoke(2)
+    h.prepare("r1", refused="exhausted")
+    return h.history()
+
+
+def exhausted_is_refused_and_given_back_later() -> History:
+    h = Builder(claims=["release", "precise_codes"])
+    h.issue()
+    use = h.prepare("r1")
+    h.effect(use, how="refused")
+    h.prepare("r2", refused="exhausted")
+    h.release(use)
+    h.use("r3")
+    return h.history()

@@ -1,0 +1,1 @@
+"""Judges of linearizability: each says of which histories its verdict is exact."""
