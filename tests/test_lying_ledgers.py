@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from admitone.scenarios.frame import target_facts
+from admitone.scenarios.placement import places
 from admitone.scenarios.plan import Plan
 from tests.harness_world import conducted
 
@@ -29,3 +34,18 @@ def test_a_ledger_that_knows_nothing_after_a_kill(scratch: Path) -> None:
 
 def test_an_approval_that_is_lost_with_the_answer_of_issue(scratch: Path) -> None:
     assert codes_of("IssuesOnce", scratch, "FP2.reply.drop.retry") == {"AO802"}
+
+
+@pytest.mark.parametrize(
+    ("op", "points"), [("issue", {"FP1"}), ("prepare", {"FP3"}), ("commit", {"FP9"})]
+)
+def test_a_write_that_no_probe_sees_is_not_excused_by_one_that_is_seen(
+    scratch: Path, op: str, points: set[str]
+) -> None:
+    """As of a store in shared memory, beside a log file."""
+    with conducted("builtin:correct/json-flock", scratch) as (_, fitting):
+        seen = fitting.survey.steps
+        unseen = tuple(step for step in seen[op] if step.kind == "reply")
+        blind = replace(fitting, survey=replace(fitting.survey, steps={**seen, op: unseen}))
+        assert points & {place.name for place in places(blind.survey)} == set()
+        assert points & set(target_facts(blind, ("crash",)).not_applicable) == set()
