@@ -13,7 +13,19 @@ from ..history import History
 from ..results import Finding
 from ..story import Story, tell
 from ..validate import validate
-from . import budget, budget_effects, durability, identity, linear, liveness, order, recovery
+from . import (
+    attacks,
+    budget,
+    budget_effects,
+    durability,
+    identity,
+    linear,
+    liveness,
+    order,
+    recovery,
+    renewal,
+    sink,
+)
 from .ruling import Breach, Check, Docket, Ruling
 
 CHECKS: Final[dict[str, Check]] = {
@@ -23,11 +35,14 @@ CHECKS: Final[dict[str, Check]] = {
             *budget.CHECKS,
             *budget_effects.CHECKS,
             *identity.CHECKS,
+            *attacks.CHECKS,
             *recovery.CHECKS,
             *order.CHECKS,
             *linear.CHECKS,
             *durability.CHECKS,
             *liveness.CHECKS,
+            *renewal.CHECKS,
+            *sink.CHECKS,
         ),
         key=lambda check: check.code,
     )

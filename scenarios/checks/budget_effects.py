@@ -58,7 +58,8 @@ def _possible_admissions(label: LabelStory) -> int | None:
 def _before_admission(story: Story) -> Ruling:
     docket = Docket()
     for label in story.labels:
-        for reading in label.readings if label.single else ():
+        whole = label.single and len(label.records) <= 1  # a reading shows one record
+        for reading in label.readings if whole else ():
             if not reading.says_units:
                 continue
             if not reading.known and story.facts.retention_s is not None:

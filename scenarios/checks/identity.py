@@ -1,7 +1,8 @@
 """AO2xx, identity: what is applied is what was approved, and the sink key is stable.
 
 What would be *sent* is compared with what was approved under its label, value by value and type
-by type (True is not 1, 1 is not 1.0): the suite's canonicalizer has no say in it.
+by type (True is not 1, nor is "1"): the suite's canonicalizer has no say in it. Only 1 and 1.0,
+which are one number in JSON (RFC 8785), are the same.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Iterator
 from ...chaos.events import SinkRequested
 from ...targets.terms import Admission, Approval, Call
 from ...targets.values import encode
-from ..story import LabelStory, Story
+from ..story import Admitted, LabelStory, Story
+from ..story.calls import FOREVER, CallStory
 from .ruling import Check, Docket, Ruling
 
 
@@ -36,9 +38,8 @@ def _keys_of_units(story: Story, label: LabelStory) -> dict[str, list[tuple[str,
     """The keys that the ledger itself gave or sent for each admission, with their moments."""
     derived = story.facts.key == "derived"
     found: dict[str, list[tuple[str, int]]] = {}
-    for number, admitted in enumerate(label.admissions):
-        # a stored key is made anew when a freed unit is admitted again; a derived one is not
-        name = admitted.name if derived and admitted.slot else f"{admitted.name} ({number + 1})"
+    for admitted in label.admissions:
+        name = _unit_name(label, admitted, derived)
         seen = found.setdefault(name, [])
         seen += [(e.admission.key, e.at) for e in admitted.evidence if e.admission.key]
     for effect in label.effects:
@@ -53,10 +54,17 @@ def _keys_of_units(story: Story, label: LabelStory) -> dict[str, list[tuple[str,
             mine = about is not None and about.key is not None
         if unit is None or not mine:
             continue
-        number = label.admissions.index(unit) + 1
-        name = unit.name if derived and unit.slot else f"{unit.name} ({number})"
+        name = _unit_name(label, unit, derived)
         found[name].append((effect.event.key, effect.sent))
     return found
+
+
+def _unit_name(label: LabelStory, admitted: Admitted, derived: bool) -> str:
+    """A stored key is made anew when a freed unit is admitted again; a derived one is not. Two
+    confirmations of one call have slots of the same names."""
+    if not (derived and admitted.slot):
+        return f"{admitted.name} ({label.admissions.index(admitted) + 1})"
+    return admitted.name if len(label.records) < 2 else f"{admitted.name} of {admitted.record}"
 
 
 def _as_approved(story: Story) -> Ruling:
@@ -86,7 +94,36 @@ def _as_approved(story: Story) -> Ruling:
             differs = _differing_call(story, label, said)
             if differs:
                 _accuse(docket, label, "an admitted call", differs, (at,))
+        for call in label.uses():
+            _presented(story, label, call, docket)
     return docket.ruling()
+
+
+def _presented(story: Story, label: LabelStory, call: CallStory, docket: Docket) -> None:
+    """A call that was presented otherwise than approved, judged by what would be sent: the call
+    that the admission says, else the presented one. Of a guarded ledger the effect shows tool and
+    arguments; the rest of what it compares can only be seen here."""
+    presented = call.invoked.presented
+    if presented is None or call.replied is None:
+        return
+    differs = _differing_call(story, label, presented)
+    if not differs or (story.header.guarded and differs in ("tool", "args")):
+        return
+    docket.tried()
+    said_another = isinstance(call.said, Admission) and call.said.call is not None
+    at = admitted_by(story, label, call)
+    if at is not None and not said_another:
+        _accuse(docket, label, "an admitted call", differs, (call.began, at))
+
+
+def admitted_by(story: Story, label: LabelStory, call: CallStory) -> int | None:
+    """When this very call was admitted: by its grant, or by its entry into the effect."""
+    if isinstance(call.said, Admission):
+        return call.ended
+    if not story.header.guarded:
+        return None
+    entries = (e.sent for e in label.effects if e.call is call and e.refused == FOREVER)
+    return next(entries, None)
 
 
 def _accuse(
@@ -127,17 +164,20 @@ def _differing_call(story: Story, label: LabelStory, said: Call) -> str:
 def _first_difference(story: Story, approval: Approval, values: dict[str, object]) -> str:
     """A field that the ledger does not claim to bind is not judged: it says so by ``binds``."""
     for name, value in values.items():
-        if name in story.facts.binds and not _same(getattr(approval.call, name), value):
+        if name in story.facts.binds and not same(getattr(approval.call, name), value):
             return name
     return ""
 
 
-def _same(first: object, second: object) -> bool:
+def same(first: object, second: object) -> bool:
+    """Whether two values are one: see ``_alike``."""
     return _alike(encode(first), encode(second))
 
 
 def _alike(first: object, second: object) -> bool:
     """Equal as tagged JSON: also the same type at every leaf, in the same place."""
+    if {type(first), type(second)} == {int, float}:
+        return bool(first == second)
     if type(first) is not type(second):
         return False
     if isinstance(first, dict) and isinstance(second, dict):
@@ -200,8 +240,9 @@ CHECKS = (
         "seeds/000, equation 1: sigma binds principal, operation, arguments and resource",
         "An effect that the sink applied, or the call that an admission says is to be sent, "
         "differs from the call approved under its label in a field that the ledger claims to "
-        "bind; or the effect carries no label that anybody approved. Values are compared deeply "
-        "and by type: True is not 1, and 1 is not 1.0.",
+        "bind; or a request was admitted that presented such a call, and the ledger does not say "
+        "that another one is to be sent; or the effect carries no label that anybody approved. "
+        "Values are compared deeply and by type: True is not 1.",
         "Prepare compares an identifier only, or the arguments with ==, or a canonicalizer drops "
         "what it does not understand.",
         "Recompute sigma over the complete call at Prepare, and send the stored call rather than "

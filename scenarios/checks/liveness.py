@@ -48,7 +48,13 @@ def _first_use(story: Story) -> Ruling:
 
 
 def _first(label: LabelStory, *ops: str) -> CallStory | None:
-    return next(iter(label.of(*ops)), None)
+    """The first of them that was not an attack which the ledger turned away."""
+    return next((c for c in label.of(*ops) if not _repelled(c)), None)
+
+
+def _repelled(call: CallStory) -> bool:
+    """An attack that was refused: it must cost the owner nothing."""
+    return call.outcome == "refused" and not call.honest and not _unnamed(call)
 
 
 def _unnamed(call: CallStory) -> bool:
@@ -63,7 +69,8 @@ def _alone(story: Story, label: LabelStory, call: CallStory) -> bool:
         if other is call or other.began > call.ended:
             continue
         served = other.op == "issue" and other.acknowledged and other.ended < call.began
-        if not served and other.op not in ("audit", "recover"):
+        repelled = _repelled(other) and other.ended < call.began
+        if not (served or repelled) and other.op not in ("audit", "recover"):
             return False
     if call.op == "issue":
         return True
@@ -227,8 +234,9 @@ CHECKS = (
         "the first legitimate use was turned away",
         None,
         "seeds/000: benign utility",
-        "Nothing had been asked for before, no fault struck, the approval was valid, and the "
-        "first Issue or the first use was refused or answered as done before.",
+        "Nothing had been granted before, no fault struck, the approval was valid, and the first "
+        "Issue or the first use was refused or answered as done before. An attack that the ledger "
+        "refused before must not have cost the owner anything.",
         "The winner of an update is not recognised (row count read before the rows of RETURNING "
         "are fetched), two equal calls get two identities, or the adapter misreads a reply.",
         "Look at the adapter's mapping of replies first, then at what the ledger compares.",

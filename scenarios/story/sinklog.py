@@ -25,6 +25,7 @@ class EffectStory:
     received: int = FOREVER
     applied: list[int] = field(default_factory=list)
     refused: int = FOREVER
+    repeated: int = FOREVER  # answered with the receipt of an earlier application
 
     @property
     def attempt(self) -> str | None:
@@ -100,5 +101,7 @@ def read_sink(history: History, calls: Mapping[int, CallStory]) -> SinkLog:
             effect = effects.get(event.request)
             if event.how == "refused" and effect is not None:
                 effect.refused = min(effect.refused, stamp.seq)
+            elif event.how == "repeated" and effect is not None:
+                effect.repeated = min(effect.repeated, stamp.seq)
             blind = blind or event.how == "cannot_tell"
     return SinkLog(tuple(dict.fromkeys(effects.values())), tuple(applications), blind, effects)

@@ -1,0 +1,133 @@
+"""Attacks on one use: around its admission, its effect and its commit, and on a child's credential.
+
+``Attack`` is what every attack of the family ``binding`` is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ...chaos.handle import NodeHandle
+from ...targets.identity import effect_digest
+from ...targets.terms import Authorization, Receipt
+from ..attacker import ANOTHER_HOLDER, NO_MAC, Attacker
+from ..client import Client, approve
+from ..moves import as_executor, delegate, present
+from ..scene import Scene
+from .variations import CALLS, TYPED
+
+THIEF: Final = "executor-2"
+STRANGER: Final = "executor-3"
+RECEIPTS: Final = ("made", "key", "tool", "digest", "number", "mac", "effect")
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One attack: who, from which node (the owner's), and what is changed or forged."""
+
+    scene: Scene
+    by: Attacker
+    node: NodeHandle
+    what: str
+
+    @property
+    def client(self) -> Client:
+        """The owner of what is attacked."""
+        return self.by.client
+
+
+def approved(scene: Scene, budget: int, executor: str = "executor-1") -> Client:
+    """A decision about a call with typed and nested arguments."""
+    trust = scene.stage.setting.trust
+    return approve(
+        scene.stage, scene.facts, trust, scene.draws, budget, executor=executor, more=TYPED
+    )
+
+
+def _receipt(attack: Attack) -> None:
+    """Commit on a false receipt; then on the right one, which must still work."""
+    client = attack.client
+    use = client.new_use()
+    client.prepare(attack.node, use)
+    admission = use.admission
+    if admission is None:
+        return
+    if attack.what == "made":
+        call = admission.call or client.approval.call
+        digest = effect_digest(call.tool, dict(call.args))
+        made = Receipt(admission.key, call.tool, digest, 1, NO_MAC)
+        attack.by.commit(attack.node, use, made, "that nobody signed")
+    client.send(attack.node, use, admission)
+    genuine = use.receipt
+    if genuine is None:
+        return
+    if attack.what == "effect":
+        other = approved(attack.scene, 1)
+        other.issue(attack.node)
+        elsewhere = other.new_use()
+        other.finish(attack.node, elsewhere)
+        if elsewhere.receipt is not None:
+            attack.by.commit(attack.node, use, elsewhere.receipt, "of another effect")
+    elif attack.what != "made":
+        attack.by.commit(
+            attack.node, use, _false(genuine, attack.what), f"with another {attack.what}"
+        )
+    client.commit(attack.node, use, admission)
+
+
+def _false(genuine: Receipt, what: str) -> Receipt:
+    """The sink's receipt with one field changed, its authenticator as it was."""
+    return {
+        "key": replace(genuine, key=f"{genuine.key}0"),
+        "tool": replace(genuine, tool=f"{genuine.tool}-all"),
+        "digest": replace(genuine, digest=NO_MAC),
+        "number": replace(genuine, number=genuine.number + 1),
+        "mac": replace(genuine, mac=NO_MAC),
+    }[what]
+
+
+def _payload(attack: Attack) -> None:
+    """The key of an applied effect comes again with other arguments: the sink must refuse it."""
+    client = attack.client
+    use = client.new_use()
+    client.prepare(attack.node, use)
+    if use.admission is None:
+        return
+    client.send(attack.node, use, use.admission)
+    key = use.admission.key or client.keys.get(use.attempt)
+    attack.by.send_again(attack.node, use.admission, CALLS["amount"](client.approval.call), key)
+    client.commit(attack.node, use, use.admission)
+
+
+def _delegated(attack: Attack) -> None:
+    """A child's credential in another hand: a stranger's, or its parent's."""
+    client = attack.client
+    theirs = as_executor(client.approval.context, THIEF)
+    answer = delegate(client, attack.node, theirs, 1).answer
+    child = answer.value if answer is not None else None
+    if not isinstance(child, Authorization):
+        attack.scene.idle = "the ledger did not delegate"
+        return
+    if attack.what == "parent":
+        attack.by.present(attack.node, authorization=child, forged=ANOTHER_HOLDER)
+    else:
+        stranger = attack.scene.helper(STRANGER)
+        context = as_executor(client.approval.context, STRANGER)
+        attack.by.present(stranger, context=context, authorization=child)
+        attack.scene.stage.dismiss(stranger)
+    holder = attack.scene.helper(THIEF)
+    use = client.new_use()
+    pending = present(client, holder, use.request, context=theirs, authorization=child)
+    client.prepared(use, pending)
+    if use.admission is not None:
+        client.carry_out(holder, use, use.admission)
+    attack.scene.stage.dismiss(holder)
+
+
+AROUND_A_USE: Final[dict[str, Callable[[Attack], None]]] = {
+    "receipt": _receipt,
+    "sink": _payload,
+    "delegated": _delegated,
+}

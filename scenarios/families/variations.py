@@ -1,0 +1,111 @@
+"""What can be changed in an approval, one field at a time: calls, contexts, confirmations.
+
+The label of the workload stays where it is in every variation of the arguments, so that whatever
+is sent is still found at the sink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ...targets.terms import Approval, Budget, Call, Confirmation, Context
+from ..attacker import NO_MAC
+
+TYPED: Final[dict[str, object]] = {
+    "count": 1,
+    "split": {
+        "first": "60",
+        "rest": [{"to": "acct-7", "share": 30}, {"to": "acct-8", "share": 10}],
+    },
+}
+"""Further arguments, in which a type or a nested value can be changed."""
+
+
+def _args(**changed: object) -> Callable[[Call], Call]:
+    return lambda call: replace(call, args={**call.args, **changed})
+
+
+def _without(name: str) -> Callable[[Call], Call]:
+    return lambda call: replace(call, args={k: v for k, v in call.args.items() if k != name})
+
+
+def _rest(change: Callable[[list[Any]], list[Any]]) -> Callable[[Call], Call]:
+    """Change the innermost list."""
+
+    def changed(call: Call) -> Call:
+        split: Any = call.args["split"]
+        return replace(call, args={**call.args, "split": {**split, "rest": change(split["rest"])}})
+
+    return changed
+
+
+def _longer(name: str, text: str) -> Callable[[Call], Call]:
+    return lambda call: replace(call, args={**call.args, name: f"{call.args[name]}{text}"})
+
+
+CALLS: Final[dict[str, Callable[[Call], Call]]] = {
+    "tool": lambda call: replace(call, tool=f"{call.tool}-all"),
+    "version": lambda call: replace(call, tool_version=f"{call.tool_version}.1"),
+    "principal": lambda call: replace(call, principal=f"{call.principal}0"),
+    "resource": lambda call: replace(call, resource=f"{call.resource}0"),
+    "to": _longer("to", "0"),
+    "amount": lambda call: replace(call, args={**call.args, "amount": f"1{call.args['amount']}"}),
+    "memo": _longer("memo", " and more"),
+    "count": _args(count=2),
+    "extra": _args(urgent="yes"),
+    "missing": _without("amount"),
+    "true": _args(count=True),
+    "float": _args(count=1.0),
+    "text": _args(count="1"),
+    "nested": _rest(lambda rest: [rest[0], {**rest[1], "share": 11}]),
+    "order": _rest(lambda rest: rest[::-1]),
+}
+"""The call, changed alone. ``float``: 1.0 is 1 in JSON, so that no ledger is accused for it."""
+
+CONTEXTS: Final[dict[str, Callable[[Context], Context]]] = {
+    "session": lambda c: replace(c, session=f"{c.session}-b"),
+    "task": lambda c: replace(c, task=f"{c.task}-b"),
+    "executor": lambda c: replace(c, executor="executor-2"),
+    "policy": lambda c: replace(c, policy_epoch=c.policy_epoch + 1),
+    "schema": lambda c: replace(c, schema_epoch=c.schema_epoch + 1),
+}
+"""The execution context, changed alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgery:
+    """What is presented to Issue in place of the approved; None: as approved."""
+
+    confirmation: Confirmation | None = None
+    call: Call | None = None
+    budget: Budget = None
+
+
+def _confirmation(**changed: object) -> Callable[[Approval], Forgery]:
+    return lambda approval: Forgery(replace(approval.confirmation, **changed))  # type: ignore[arg-type]  # fields by name
+
+
+CONFIRMATIONS: Final[dict[str, Callable[[Approval], Forgery]]] = {
+    "mac": _confirmation(mac=NO_MAC),
+    "action": _confirmation(action=NO_MAC),
+    "principal": lambda a: Forgery(
+        replace(a.confirmation, principal=f"{a.confirmation.principal}0")
+    ),
+    "event": lambda a: Forgery(replace(a.confirmation, event=f"{a.confirmation.event}0")),
+    "budget": lambda a: Forgery(
+        replace(a.confirmation, budget=more(a.budget)), budget=more(a.budget)
+    ),
+    "wider": lambda a: Forgery(budget=more(a.budget)),
+    "call": lambda a: Forgery(call=CALLS["amount"](a.call)),
+    "user": lambda a: Forgery(call=CALLS["principal"](a.call)),
+}
+"""Confirmations with one field changed and the authenticator as it was; then three that are
+genuine and cover something else: a smaller budget, another call, another user's call."""
+
+
+def more(budget: Budget) -> Budget:
+    """A larger budget."""
+    assert isinstance(budget, int)
+    return budget + 1
