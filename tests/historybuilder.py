@@ -164,6 +164,15 @@ class Builder:
         self._answer(call, admission, refused, busy, replayed, unknown, said)
         return Use(request, attempt, admission)
 
+    def attack(self, granted: object = None, op: str = "prepare", **about: Any) -> None:
+        """Something that nobody approved is presented; without a grant it is refused."""
+        about.setdefault("request", "x1")
+        call = self.begin(op, **about)
+        if granted is None:
+            self.end(call, "refused", Refused())
+        else:
+            self.end(call, "granted", granted)
+
     def _answer(
         self,
         call: int,
