@@ -259,13 +259,7 @@ class Client:
 
     def audit(self, node: NodeHandle, moment: str) -> None:
         """Copy head and count of the audit chain out."""
-        if "audit" not in node.operations:
-            return
-        pending = self.stage.call(node, "audit", [], Subject(), self.executor)
-        if pending.answer and isinstance(pending.answer.value, AuditView):
-            self.stage.recorder.record(
-                f"node {node.name}", AuditRead(moment, node.name, pending.answer.value)
-            )
+        copy_audit(self.stage, node, self.executor, moment)
 
     # inside ----------------------------------------------------------------------------------
 
@@ -293,6 +287,17 @@ class Client:
             # the pause that Busy asks of an honest client; nothing is synchronised by it
             time.sleep(min(max(wait_s or 0.0, 0.002 * (tries + 1)), 0.25))
         return answer
+
+
+def copy_audit(stage: Stage, node: NodeHandle, executor: str, moment: str) -> None:
+    """Copy head and count of the audit chain out, where there is one."""
+    if "audit" not in node.operations:
+        return
+    pending = stage.call(node, "audit", [], Subject(), executor)
+    if pending.answer and isinstance(pending.answer.value, AuditView):
+        stage.recorder.record(
+            f"node {node.name}", AuditRead(moment, node.name, pending.answer.value)
+        )
 
 
 def approve(

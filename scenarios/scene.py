@@ -15,7 +15,7 @@ from ..chaos.events import Phase
 from ..chaos.handle import NodeHandle
 from ..targets.declaration import Declaration, Facts
 from ..targets.terms import Budget, View
-from .client import Client, approve
+from .client import Client, approve, copy_audit
 from .placement import Place, Survey
 from .stage import Stage
 
@@ -55,7 +55,9 @@ class Scene:
         """A node with the ledger open, to be hurt: the veteran where there is one."""
         node = self.stage.node(self.veteran)
         self.veteran = None
-        return self._opened(node, executor)
+        self._opened(node, executor)
+        copy_audit(self.stage, node, executor, "begin")
+        return node
 
     def helper(self, executor: str, *, skew_s: float = 0.0) -> NodeHandle:
         """A fresh node with the ledger open; its clock is so much ahead."""
@@ -105,6 +107,8 @@ class Scene:
     def drain(self, client: Client, node: NodeHandle, budget: int) -> None:
         """Honest clients use what is left, to the first refusal and one further attempt."""
         self.phase("drain")
+        if node.alive:
+            client.audit(node, "drain")
         for _ in range(DRAIN_EXTRA):
             if client.authorization is None and node.alive:
                 client.issue(node)  # it was not served while others were hurt; now it must be

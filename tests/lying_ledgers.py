@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from admitone.targets import contract as c
+from admitone.targets.caplease.target import CapLeaseSqlite
 from admitone.targets.correct.json_flock import JsonFlockLedger, JsonFlockTarget, TicketFile
 
 
@@ -61,3 +62,14 @@ class IssuesOnce(JsonFlockTarget):
     def open(self, store: c.Json, env: c.Env) -> JsonFlockLedger:
         right = super().open(store, env)
         return _IssuesOnce(right._file, right._confirmation_key)
+
+
+class RecordsNothing(CapLeaseSqlite):
+    """Its audit chain verifies, because it stays empty."""
+
+    def ledger_class(self) -> Any:
+        class Mute(super().ledger_class()):  # type: ignore[misc]
+            def _append_all(self, entries: Any) -> None:
+                tuple(entries)
+
+        return Mute

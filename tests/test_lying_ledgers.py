@@ -49,3 +49,7 @@ def test_a_write_that_no_probe_sees_is_not_excused_by_one_that_is_seen(
         blind = replace(fitting, survey=replace(fitting.survey, steps={**seen, op: unseen}))
         assert points & {place.name for place in places(blind.survey)} == set()
         assert points & set(target_facts(blind, ("crash",)).not_applicable) == set()
+
+
+def test_an_audit_chain_to_which_nothing_is_appended(scratch: Path) -> None:
+    assert codes_of("RecordsNothing", scratch, "FP5.kill.retry") == {"AO703"}

@@ -41,7 +41,8 @@ def surely_changed(calls: Mapping[int, CallStory], stored: bool) -> Iterator[Cal
     ``stored``: Issue writes. A call counts only if nothing like it was ever asked before.
     """
     seen: set[tuple[str | None, ...]] = set()
-    recovered = False
+    fresh: set[tuple[str | None, str]] = set()  # admitted since, so no recovery settled them
+    recovered = -1
     for call in calls.values():
         invoked = call.invoked
         about = invoked.admission
@@ -51,14 +52,18 @@ def surely_changed(calls: Mapping[int, CallStory], stored: bool) -> Iterator[Cal
             what = (call.op, invoked.label)
         first = what not in seen
         seen.add(what)
-        recovered = recovered or call.op == "recover"
+        if call.op == "recover":
+            recovered = max(recovered, call.ended)
+            fresh.clear()
         if not (first and call.acknowledged):
             continue
+        if call.op == "prepare" and call.began > recovered:
+            fresh.add((invoked.label, call.owner))
         changed = {
             "issue": stored,
             "prepare": True,
             "execute": call.replied is not None and call.replied.effects > 0,
-            "commit": not recovered,
+            "commit": recovered < 0 or (invoked.label, call.owner) in fresh,
             "release": True,
             "revoke": _stopped_some(call.value),
         }

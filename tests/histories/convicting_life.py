@@ -162,6 +162,15 @@ def ao703_no_record() -> History:
     return h.history()
 
 
+def ao703_no_record_of_a_commit_after_recovery() -> History:
+    h = Builder(claims=["audit"])
+    h.recover()
+    h.audit(3)
+    h.use("r1")
+    h.audit(4)
+    return h.history()
+
+
 def ao704_does_not_verify() -> History:
     h = Builder(claims=["audit"])
     h.audit(3, ok=False)

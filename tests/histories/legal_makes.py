@@ -56,6 +56,18 @@ def repeated_commit_leaves_no_record() -> History:
     return h.history()
 
 
+def what_recovery_settled_is_recorded_once() -> History:
+    h = Builder(claims=["audit", "repeat_commit"], facts=ATTEMPTS)
+    h.issue()
+    use = h.prepare("r1")
+    h.effect(use)
+    h.recover(settled=[use.admission])
+    h.audit(3)
+    h.commit(use)
+    h.audit(3)
+    return h.history()
+
+
 def every_operation_leaves_two_records() -> History:
     h = Builder(claims=["audit"], budget=2)
     h.audit(1)
