@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -71,6 +72,15 @@ class PartlyFree(Protocol):
 
     def replays(self, plan: Plan) -> bool:
         """Whether this plan gives one order of events."""
+        ...
+
+
+@runtime_checkable
+class Widening(Protocol):
+    """A family that samples more than it places."""
+
+    def sampled(self, plan: Plan, chance: random.Random) -> Plan:
+        """A variation of a placed plan, which only sampling plays."""
         ...
 
 
