@@ -89,6 +89,8 @@ class Node:
         reply["entered"] = call.entered
         reply["not_applied"] = call.not_applied
         reply["wrote"] = call.wrote
+        if call.wishes:
+            reply["fired"] = any(wish.fired for wish in call.wishes)
         if call.began_ns is not None:
             reply["ran_ns"] = [call.began_ns, time.monotonic_ns()]
         CURRENT.set(None)

@@ -33,6 +33,7 @@ class OpenCall:
     not_applied: int = 0
     wrote: int = 0
     began_ns: int | None = None
+    wishes: list[Raise] = field(default_factory=list)
 
 
 CURRENT: ContextVar[OpenCall | None] = ContextVar("admitone_call", default=None)
@@ -84,7 +85,11 @@ class Stops:
             return None
         answer = self._channel.ask(_at(call, name, kind, side, nth, text))
         error = answer.get("raise")
-        return Raise(error) if error else None
+        if not error:
+            return None
+        wish = Raise(error)
+        call.wishes.append(wish)
+        return wish
 
 
 def _at(call: OpenCall, name: str, kind: str, side: str, nth: int, text: str) -> Message:

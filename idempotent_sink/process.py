@@ -32,12 +32,19 @@ class SinkProcessProblem(Exception):
 
 
 class SinkProcess(HttpSink):
-    """See the module. The store is made at ``path``; what the server complains of, beside it."""
+    """See the module. The store is made at ``path``; what the server complains of, beside it.
 
-    def __init__(self, path: Path, kind: SinkKind, receipt_key: bytes) -> None:
+    ``hold_gap``: each request stands between its effect and the record of it until the server is
+    killed (FP7). The next server over the same store finds what became durable.
+    """
+
+    def __init__(
+        self, path: Path, kind: SinkKind, receipt_key: bytes, *, hold_gap: bool = False
+    ) -> None:
         self._complaints = path.with_name(f"{path.name}.stderr")
         command = [sys.executable, "-m", f"{__package__}.server", "--store", str(path)]
         command += ["--kind", kind, "--port", "0", "--until-eof", "--resettable"]
+        command += ["--hold-gap"] if hold_gap else []
         with self._complaints.open("ab") as complaints:
             self._process = subprocess.Popen(
                 command,
@@ -48,7 +55,7 @@ class SinkProcess(HttpSink):
                 env={**os.environ, RECEIPT_KEY_VARIABLE: receipt_key.hex()},
             )
         try:
-            super().__init__(self._first_line(), timeout_s=ANSWER_DEADLINE_S)
+            super().__init__(str(self._line()["url"]), timeout_s=ANSWER_DEADLINE_S)
         except BaseException:
             self.close()
             raise
@@ -63,6 +70,12 @@ class SinkProcess(HttpSink):
         """Whether it is still running."""
         return self._process.poll() is None
 
+    def await_gap(self) -> None:
+        """Wait until a request stands in the gap. Raises ``SinkProcessProblem`` if none does."""
+        said = self._line()
+        if said.get("at") != "sink.gap":
+            raise SinkProcessProblem(f"the sink's process said {said} instead of standing")
+
     def close(self) -> None:
         """End the server and reap it."""
         self._process.kill()
@@ -72,8 +85,8 @@ class SinkProcess(HttpSink):
                 with contextlib.suppress(OSError):
                     end.close()
 
-    def _first_line(self) -> str:
-        """The url, which the server prints when it can be spoken to."""
+    def _line(self) -> dict[str, object]:
+        """What the server says next: first its url, when it can be spoken to."""
         output = self._process.stdout
         assert output is not None
         ready = select.poll()
@@ -89,4 +102,5 @@ class SinkProcess(HttpSink):
                 complaint = self._complaints.read_bytes()[-400:].decode("utf-8", "replace").strip()
                 raise SinkProcessProblem(f"the sink's process ended: {complaint or 'in silence'}")
             said += more
-        return str(json.loads(said)["url"])
+        line: dict[str, object] = json.loads(said)
+        return line

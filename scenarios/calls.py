@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..chaos.channel import Message
 from ..chaos.events import Outcome, Point, Why
 from ..chaos.handle import NodeHandle
 from ..targets.terms import Admission, Call, Context, Json, Trust
@@ -85,7 +86,8 @@ class Answer:
 @dataclass(slots=True, eq=False)
 class Pending:
     """A call that has not been answered yet. ``ran_ns``: when the node says that it really began
-    and ended, on the monotonic clock; told only of calls that were given an instant to begin."""
+    and ended, on the monotonic clock; told only of calls that were given an instant to begin.
+    ``fired``: the error that the plan wanted was really raised."""
 
     call: int
     op: str
@@ -100,9 +102,12 @@ class Pending:
     reached: bool = False
     ran_ns: tuple[int, int] | None = None
 
-    def ran(self, told: object) -> None:
-        """Note what the node says of when it ran; what is no such pair is not believed."""
-        match told:
+    fired: bool = False
+
+    def note(self, reply: Message) -> None:
+        """What the node says of the call besides its answer; nonsense is not believed."""
+        self.fired = reply.get("fired") is True
+        match reply.get("ran_ns"):
             case [int(began), int(ended)]:
                 self.ran_ns = (began, ended)
 

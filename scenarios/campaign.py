@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ..chaos.parent import WarmParent
-from .families import FAMILIES, Subjects, family
+from .families import FAMILIES, Subjects, Widening, family
 from .frame import lacks
 from .plan import Plan
 from .preflight import Fitting, fit
@@ -32,7 +32,11 @@ from .sinks import SinkHome
 from .worker import Bench, Broke, Order, run_worker
 
 VARIANT_TOKENS: Final = frozenset(
-    {"kill", "drop", "pause", "hold", "busy", "io-lost", "io-kept", "retry", "recover", "gone"}
+    {
+        *("kill", "drop", "pause", "hold", "busy", "io-lost", "io-kept"),
+        *("retry", "recover", "gone", "second", "revoke", "waiter", "sent", "unsent", "twice"),
+        *("same", "trio", "jitter", "barrier"),
+    }
 )
 """Parameters of a plan that say how a place is hurt and healed, not which one it is."""
 
@@ -128,7 +132,11 @@ def sampled_plans(placed: Sequence[Plan], seed: int) -> Iterator[Plan]:
     """Samples of the placed positions under ever new seeds, without end."""
     chance = random.Random(f"samples {seed}")  # reproducible, no secret
     while placed:
-        yield replace(chance.choice(placed), seed=chance.getrandbits(32))
+        plan = chance.choice(placed)
+        tried = family(plan.family)
+        if isinstance(tried, Widening):
+            plan = tried.sampled(plan, chance)
+        yield replace(plan, seed=chance.getrandbits(32))
 
 
 class Campaign:

@@ -16,7 +16,7 @@ from ..chaos.events import SinkApplied, SinkReplied, SinkRequested
 from ..chaos.handle import NodeHandle
 from ..chaos.recorder import Recorder
 from ..idempotent_sink.labels import find_label
-from ..idempotent_sink.protocol import Answer, SinkLike
+from ..idempotent_sink.protocol import Answer, Application, SinkLike
 from ..targets.replies import EffectUnknown, NotApplied
 from ..targets.values import ValueProblem, decode, encode
 
@@ -114,6 +114,20 @@ class Desk:
         """The other side turns the request away: it is not applied, and never will be."""
         self._recorder.record("sink", SinkReplied(self._log(letter), "refused"))
         self._answer(letter, {"not_applied": "the other side turned it away"})
+
+    def deliver_to_its_death(
+        self, letter: Letter, deliver: Callable[[], Application | None]
+    ) -> None:
+        """The request reaches a sink that dies of it; nobody is answered. ``deliver`` does it, and
+        says what stands applied when the sink is back."""
+        number = self._log(letter)
+        found = deliver()
+        if found is not None:
+            self.effects += 1
+            label = find_label(letter.args)
+            applied = SinkApplied(number, found.number, letter.key, label, found.digest)
+            self._recorder.record("sink", applied)
+        self._recorder.record("sink", SinkReplied(number, "dropped"))
 
     def forsake(self, letter: Letter, why: str) -> None:
         """Tell the sender that no answer came: it cannot know what happened."""

@@ -8,8 +8,9 @@ an operation, and before its reply.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final, Literal
 
 from ..chaos.events import Point
 from .desk import Transit
@@ -25,16 +26,27 @@ class Step:
     text: str = ""
 
 
+RAISES: Final[Mapping[str, tuple[Literal["before", "after"], str]]] = {
+    "busy": ("before", "busy"),
+    "io-lost": ("before", "io"),
+    "io-kept": ("after", "io"),
+}
+"""Variant to the side of the write at which it is raised, and to the error: ``busy`` leaves the
+transaction open, ``io-lost`` takes it back, ``io-kept`` comes after it has become durable."""
+
+
 @dataclass(frozen=True, slots=True)
 class Survey:
     """What one undisturbed use looked like. ``steps``: operation to its traced points in order.
 
-    ``threads``: a client may be called by another thread than the one that opened it.
+    ``threads``: a client may be called by another thread than the one that opened it. ``raises``:
+    the errors (keys of ``RAISES``) that the store can be made to answer a durable write with.
     """
 
     operations: tuple[str, ...]
     steps: dict[str, tuple[Step, ...]]
     threads: bool = False
+    raises: frozenset[str] = frozenset()
 
     @property
     def guarded(self) -> bool:
@@ -51,7 +63,8 @@ class Place:
     """One position of one failure point: a stop in a node, or a state of the effect in transit.
 
     ``token`` is its part of a schedule id: ``write2``, ``reply``, or empty where there is one.
-    ``shown`` is how reports name it: "commit 2 of 2", "reply".
+    ``shown`` is how reports name it: "commit 2 of 2", "reply". ``who``: whose process it is that
+    stands there: the one that uses the ledger, the one that recovers, or the sink.
     """
 
     name: str
@@ -60,6 +73,7 @@ class Place:
     point: Point | None = None
     transit: Transit | None = None
     shown: str = ""
+    who: Literal["executor", "recoverer", "sink"] = "executor"
 
 
 def places(survey: Survey) -> tuple[Place, ...]:
@@ -75,16 +89,75 @@ def _places(survey: Survey) -> Iterator[Place]:
         yield from _around_writes(survey, "execute", "FP3", "FP4", 1, split, False)
         yield from _effect("execute")
         yield from _around_writes(survey, "execute", "FP9", "FP10", split + 1, last, True)
+        yield from _recovering_guarded(survey)
         return
     yield from _around_writes(survey, "prepare", "FP3", "FP4", 1, survey.writes("prepare"), True)
     yield from _effect("effect")
     yield from _around_writes(survey, "commit", "FP9", "FP10", 1, survey.writes("commit"), True)
+    yield from _recovering(survey)
 
 
 def _effect(op: str) -> Iterator[Place]:
     yield Place("FP5", "", op, point=Point(op, "effect", "before", 1), shown="nothing sent")
     yield Place("FP6", "", op, transit="held", shown="delivered later")
+    yield Place("FP7", "", op, transit="held", shown="sink between effect and record", who="sink")
     yield Place("FP8", "", op, transit="unanswered", shown="applied, no answer")
+
+
+def _recovering(survey: Survey) -> Iterator[Place]:
+    """The ledger says what is unfinished; whoever asked sends it again, and commits."""
+    if "recover" not in survey.operations:
+        return
+    yield from _before_resend(survey, survey.writes("recover"))
+    yield _of_recoverer("FP11", "reply", Point("recover", "reply", "before", 1), "reply")
+    shown = "resent effect applied, no answer"
+    yield Place("FP12", "unanswered", "effect", None, "unanswered", shown, "recoverer")
+    last = survey.writes("commit")
+    for nth in range(1, last + 1):
+        point = Point("commit", "write", "before", nth)
+        yield _of_recoverer("FP12", f"write{nth}", point, f"commit write {nth} of {last}")
+
+
+def _recovering_guarded(survey: Survey) -> Iterator[Place]:
+    """The ledger sends again by itself, inside its recovery, where it does at all."""
+    steps = survey.steps.get("recover", ())
+    if not any(step.kind == "effect" for step in steps):
+        return
+    split, last = _writes_before_effect(steps), survey.writes("recover")
+    yield from _before_resend(survey, split)
+    yield _of_recoverer("FP11", "send", Point("recover", "effect", "before", 1), "nothing sent")
+    shown = "resent effect applied, no answer"
+    yield Place("FP12", "unanswered", "recover", None, "unanswered", shown, "recoverer")
+    for nth in range(split + 1, last + 1):
+        point = Point("recover", "write", "before", nth)
+        yield _of_recoverer("FP12", f"write{nth}", point, f"write {nth - split} of {last - split}")
+
+
+def _before_resend(survey: Survey, last: int) -> Iterator[Place]:
+    words = _words(survey.steps.get("recover", ()))
+    sides: tuple[Literal["before", "after"], ...] = ("before", "after")
+    for nth in range(1, last + 1):
+        shown = f"{words.get(nth, 'write')} {nth} of {last}"
+        for side in sides:
+            point = Point("recover", "write", side, nth)
+            yield _of_recoverer("FP11", f"write{nth}-{side}", point, f"{side} {shown}")
+
+
+def _of_recoverer(name: str, token: str, point: Point, shown: str) -> Place:
+    return Place(name, token, point.op, point, shown=shown, who="recoverer")
+
+
+BESIDE: Final[Mapping[str, tuple[str, str]]] = {
+    "revoke": ("RV-before", "RV-after"),
+    "delegate": ("DG-before", "DG-after"),
+}
+"""The four points beside the twelve: around the durable writes of two more operations."""
+
+
+def places_beside(survey: Survey, op: str) -> tuple[Place, ...]:
+    """The positions around the durable writes of Revoke or Delegate, and before its reply."""
+    before, after = BESIDE[op]
+    return tuple(_around_writes(survey, op, before, after, 1, survey.writes(op), True))
 
 
 def _around_writes(

@@ -143,5 +143,5 @@ def units(view: View) -> tuple[bool, int, int]:
 def durable_by_then(point: str, earlier: int) -> tuple[bool, int, int]:
     """What is durable when the point is reached, with ``earlier`` uses complete."""
     known = point != "FP1"
-    prepared = point in ("FP4", "FP5", "FP6", "FP7", "FP8", "FP9")
+    prepared = point in ("FP4", "FP5", "FP6", "FP7", "FP8", "FP9", "FP11", "FP12")
     return known, int(prepared), earlier + (point == "FP10")

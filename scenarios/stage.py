@@ -296,7 +296,7 @@ class Stage:
             return False  # the late answer of a call whose client has gone
         if pending.answer is not None:
             return True  # its reply was lost before
-        pending.ran(message.get("ran_ns"))
+        pending.note(message)
         effects = as_int(message.get("entered")) - as_int(message.get("not_applied"))
         wrote = as_int(message.get("wrote"))
         if "unclassified" in message:

@@ -14,10 +14,10 @@ from dataclasses import replace
 from ..chaos.events import Invoked, Point
 from ..chaos.handle import NodeHandle
 from ..targets.declaration import Facts
-from .calls import Arm, Subject, Twist
+from .calls import PLAIN, Arm, Subject, Twist
 from .client import Client, approve
 from .moves import as_executor, delegate, revoke
-from .placement import Step, Survey
+from .placement import RAISES, Step, Survey
 from .stage import Stage
 
 
@@ -41,7 +41,8 @@ def steps_of(stage: Stage, node: NodeHandle) -> dict[str, tuple[Step, ...]]:
 
 
 def survey_rest(survey: Survey, stage: Stage, facts: Facts) -> Survey:
-    """The survey with what recover, revoke and delegate look like, and whether threads may call.
+    """The survey with what recover, revoke and delegate look like, whether threads may call, and
+    how the store can fail.
 
     ``stage`` is a fresh one, with a store of its own; its nodes are ended here.
     """
@@ -53,10 +54,11 @@ def survey_rest(survey: Survey, stage: Stage, facts: Facts) -> Survey:
             if op in survey.operations:
                 steps |= _traced(stage, facts, op)
         threads = _serves_threads(survey, stage, facts)
+        raises = frozenset(v for v in RAISES if _raises(survey, stage, facts, v))
     finally:
         for node in stage.nodes:
             stage.dismiss(node)
-    return replace(survey, steps=steps, threads=threads)
+    return replace(survey, steps=steps, threads=threads, raises=raises)
 
 
 def _client(stage: Stage, facts: Facts, name: str) -> tuple[NodeHandle, Client]:
@@ -118,3 +120,22 @@ def _serves_threads(survey: Survey, stage: Stage, facts: Facts) -> bool:
     use, lane = client.new_use(), Twist(lane=1)
     pending = client.execute(node, use, lane) if survey.guarded else client.prepare(node, use, lane)
     return pending.answer is not None and pending.answer.granted
+
+
+def _raises(survey: Survey, stage: Stage, facts: Facts, variant: str) -> bool:
+    """Whether the store really fails so at a durable write, of the first operation that has one."""
+    side, error = RAISES[variant]
+    op = next((op for op in ("issue", "prepare", "execute") if survey.writes(op)), None)
+    if op is None or stage.harmed:
+        return False
+    node, client = _client(stage, facts, variant)
+    twist = Twist(Arm("survey", Point(op, "write", side, 1)))
+    pending = client.issue(node, twist if op == "issue" else PLAIN)
+    if op != "issue" and client.authorization is not None:
+        use = client.new_use()
+        admit = client.execute if op == "execute" else client.prepare
+        pending = admit(node, use, twist)
+    if pending is None or not pending.reached or pending.answer is not None:
+        return False
+    stage.go(pending, raised=error)
+    return pending.fired

@@ -23,7 +23,7 @@ from .validate import validate
 
 Relies = Literal["yes", "no", "not exercised"]
 
-DOUBLING = frozenset({"FP6", "FP8", "FP9"})
+DOUBLING = frozenset({"FP6", "FP7", "FP8", "FP9", "FP12"})
 """Points after which a ledger that resends must double the effect on the control sink."""
 
 RACE = "hold"

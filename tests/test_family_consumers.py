@@ -84,7 +84,7 @@ def test_a_finding_of_a_free_race_says_that_it_does_not_replay() -> None:
 def test_races_overlap_where_the_nodes_say_so() -> None:
     def ran(*span: int) -> Pending:
         pending = Pending(1, "prepare", None, None)  # type: ignore[arg-type]
-        pending.ran(list(span))
+        pending.note({"ran_ns": list(span)})
         return pending
 
     assert overlapped([ran(1, 5), ran(4, 6)])

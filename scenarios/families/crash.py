@@ -1,25 +1,39 @@
-"""Crash: the failure points, each with a killed process and with a reply that nobody gets.
+"""Crash: the failure points, with every way of being hurt there.
 
-One request is hurt at one placed point; then everything is healed: a fresh process looks at the
-store, the client asks again (where the ledger knows attempts) and recovery runs, in either order
-or recovery alone; a late original arrives after the resend; honest clients use what is left. Rows:
-FI01, RC01-RC04, RC12-RC14, PR07, IS07, CM06, CM07, BU04 of the requirements.
+The first parameter of a plan is the failure point, and the others say where exactly, and how:
+
+* ``crash_pipeline``: one request is killed, dropped or given an error at FP1 to FP10;
+* ``crash_standing``: it stands there while others act, and is killed, or goes on;
+* ``crash_recoverer``: FP11 and FP12, where the one that recovers is killed;
+* ``crash_gap``: FP7, where the sink is killed;
+* ``crash_beside``: the four points of Revoke and Delegate.
+
+Every schedule is hurt, then healed, recovered, drained by honest clients, and read.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
-from ...chaos.handle import NodeHandle
-from ..calls import PLAIN, Arm, Pending, Twist
-from ..client import Client, Use
+from ..facts import FAILURE_POINTS
 from ..history import SinkKind
-from ..placement import Place, places
+from ..placement import RAISES, Place, places
 from ..plan import Plan, PlanProblem
 from ..scene import Scene
-from . import Subjects, budgeted, budgets_of
+from . import (
+    WIDE_BUDGETS,
+    Subjects,
+    budgeted,
+    budgets_of,
+    crash_beside,
+    crash_gap,
+    crash_pipeline,
+    crash_recoverer,
+    crash_standing,
+)
 
 VARIANTS: Final = ("kill", "drop")
 ORDERS: Final = ("retry", "recover", "gone")
@@ -29,205 +43,130 @@ again in its place, so that nothing but recovery brings its unit to an end."""
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 
 
-@dataclass(slots=True)
-class Hurt:
-    """How the schedule was hurt, and what still hangs in the air."""
-
-    place: Place
-    variant: str
-    pending: Pending
-    use: Use
-    fired: bool
-
-
 class CrashFamily:
     """See the module."""
 
     name = "crash"
-    tries = "the twelve failure points, each with kill and dropped reply"
-    points: tuple[str, ...] = ("FP1", "FP2", "FP3", "FP4", "FP5", "FP6", "FP8", "FP9", "FP10")
+    tries = "the twelve failure points and four beside them: kills, lost replies, pauses, errors"
+    points: tuple[str, ...] = tuple(FAILURE_POINTS)
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
-    topics: tuple[str, ...] = points
+    topics: tuple[str, ...] = (*points, *crash_beside.NAMES)
     rows: tuple[str, ...] = (
         "FI01",
+        "FI02",
         "FI03",
+        "FI04",
+        "FI08",
         "RC01",
         "RC02",
+        "RC03",
         "RC04",
+        "RC06",
         "RC12",
         "RC13",
         "RC14",
+        "RC16",
+        "RC17",
         "RC18",
         "PR06",
         "PR07",
+        "PR08",
         "IS07",
         "CM01",
         "CM06",
         "CM07",
         "BU04",
+        "AU01",
     )
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
-        """Every place x variant x order x budget x sink."""
+        """Every place, in every way that it can be hurt."""
+        mine = [place for place in places(subject.survey) if place.who == "executor"]
         budgets = budgets_of(subject.declaration)
-        for place in places(subject.survey):
-            tokens = (place.name, place.token) if place.token else (place.name,)
+        for place in mine:
             for variant in VARIANTS:
                 for order in ORDERS:
                     for sink in SINKS[:1] if order == "gone" else SINKS:
                         for budget in budgets:
-                            yield Plan(
-                                subject.target,
-                                self.name,
-                                (*tokens, variant, order),
-                                budget,
-                                sink,
-                                0,
-                            )
+                            yield self._plan(subject, place, variant, order, budget, sink)
+        for turn, (place, variant, order) in enumerate(_more(subject, mine)):
+            budget, sink = budgets[turn % len(budgets)], SINKS[turn // 2 % 2]
+            yield self._plan(subject, place, variant, order, budget, sink)
+        yield from crash_gap.placed(subject, self.name)
+        yield from crash_recoverer.placed(subject, self.name)
+        yield from crash_beside.placed(subject, self.name)
+
+    def sampled(self, plan: Plan, chance: random.Random) -> Plan:
+        """A sample may have any budget where the placed plans have more than one."""
+        if plan.budget == 1 or plan.params[0] in crash_beside.NAMES:
+            return plan
+        return replace(plan, budget=chance.choice(WIDE_BUDGETS[1:]))
 
     def run(self, plan: Plan, scene: Scene) -> None:
         """Play one plan."""
-        place, variant, order = self._parsed(plan, scene)
-        client = scene.approve(plan.budget)
-        victim = scene.victim(client.executor)
-        scene.phase("hurt")
-        hurt = self._hurt(scene, client, victim, place, variant, plan.budget)
-        scene.phase("heal")
-        if victim.alive and not hurt.fired:
-            scene.stage.dismiss(victim)
-        moment = "after_fault" if hurt.fired else None
-        healer, view = scene.healer(client, moment)
-        if hurt.fired:
-            how = f"{variant} {place.shown}".strip()
-            scene.stage.tally.fired.append((place.name, how))
-            scene.check_durable(place, variant, len(client.uses) - 1, view)
-        else:
-            scene.idle = f"{place.name} was never reached"
-        self._heal(scene, client, hurt, victim, healer, order)
-        scene.stage.dismiss(victim)
-        scene.drain(client, healer, plan.budget)
-        scene.end(client, healer)
-
-    def _parsed(self, plan: Plan, scene: Scene) -> tuple[Place, str, str]:
         budgeted(plan, scene.declaration)
-        *tokens, variant, order = plan.params if len(plan.params) > 2 else ("", "", "")
-        name, token = tokens[0], "".join(tokens[1:])
-        for place in places(scene.survey):
-            if (
-                (place.name, place.token) == (name, token)
-                and variant in VARIANTS
-                and order in ORDERS
-            ):
-                return place, variant, order
+        name, rest = plan.params[0], plan.params[1:]
+        subject = Subjects(plan.target, scene.declaration, scene.survey)
+        for place in (*places(scene.survey), *crash_beside.all_places(subject)):
+            tokens = (place.token,) if place.token else ()
+            if place.name == name and rest[: len(tokens)] == tokens:
+                how = rest[len(tokens) :]
+                if _played(plan, scene, place, how):
+                    return
         raise PlanProblem(
             f"{plan.id}: this target has no such place now. Its places are those that a fresh "
             "run shows; a changed target needs a fresh run."
         )
 
-    # hurt ------------------------------------------------------------------------------------
+    def _plan(
+        self, subject: Subjects, place: Place, variant: str, order: str, budget: int, sink: SinkKind
+    ) -> Plan:
+        tokens = (place.name, place.token) if place.token else (place.name,)
+        return Plan(subject.target, self.name, (*tokens, variant, order), budget, sink, 0)
 
-    def _hurt(
-        self,
-        scene: Scene,
-        client: Client,
-        victim: NodeHandle,
-        place: Place,
-        variant: str,
-        budget: int,
-    ) -> Hurt:
-        """Run the pipeline until the place is reached. Earlier uses are completed undisturbed."""
-        earlier = 0 if place.op == "issue" else scene.draws.randrange(budget)
-        twist = self._twist(place, variant)
-        first = client.issue(victim, twist if place.op == "issue" else PLAIN)
-        if place.op == "issue":
-            assert first is not None
-            return self._strike(scene, client, place, variant, first, client.new_use())
-        for _ in range(earlier):
-            client.finish(victim, client.new_use())
-        use = client.new_use()
-        if place.op == "execute":
-            pending = client.execute(victim, use, twist)
-            return self._strike(scene, client, place, variant, pending, use)
-        pending = client.prepare(victim, use, twist if place.op == "prepare" else PLAIN)
-        if place.op != "prepare" and use.admission is not None:
-            in_effect = place.op == "effect"
-            pending = client.send(victim, use, use.admission, twist if in_effect else PLAIN)
-            if not in_effect:
-                pending = client.commit(victim, use, use.admission, twist) or pending
-        return self._strike(scene, client, place, variant, pending, use)
 
-    def _twist(self, place: Place, variant: str) -> Twist:
-        if variant == "drop" and place.name == "FP5":
-            return Twist(transit=("FP5", "lost"))  # the request leaves, and never arrives
-        if place.transit is not None:
-            return Twist(transit=(place.name, place.transit))
-        assert place.point is not None
-        return Twist(Arm(place.name, place.point))
+def _more(subject: Subjects, mine: list[Place]) -> Iterator[tuple[Place, str, str]]:
+    """The further variants, each at every place where it makes sense, with one order each."""
+    for turn, place in enumerate(mine):
+        for number, variant in enumerate(crash_standing.STANDING):
+            yield place, variant, ORDERS[(turn + number) % 2]
+        if place.point is None or place.point.kind != "write":
+            continue
+        for variant, (side, _) in RAISES.items():
+            if side == place.point.side and variant in subject.survey.raises:
+                yield place, variant, "retry"
+                yield place, variant, "recover"
+        for variant in crash_standing.CROWDED if place.name in ("FP3", "FP4") else ():
+            revocable = subject.declaration.claims_that("revoke")
+            if revocable or variant == "second":
+                yield place, variant, "recover"
 
-    def _strike(
-        self, scene: Scene, client: Client, place: Place, variant: str, pending: Pending, use: Use
-    ) -> Hurt:
-        """The call stands at its place, or was answered without ever reaching it."""
-        fired = pending.reached and pending.answer is None
-        if not fired:
-            return Hurt(place, variant, pending, use, fired=False)
-        stage = scene.stage
-        if variant == "kill":
-            stage.kill(pending.node, pending)
-        elif pending.letter is not None:
-            stage.tally.drops += 1
-            stage.desk.forsake(pending.letter, f"no answer from the sink ({place.shown})")
-            stage.drive(pending)
-        else:
-            stage.lose_reply(pending)
-            stage.go(pending)
-        if place.op == "execute":
-            client.executed(use, pending)
-        elif place.op == "prepare":
-            use.unknown = True
-        return Hurt(place, variant, pending, use, fired=True)
 
-    # heal ------------------------------------------------------------------------------------
+def _played(plan: Plan, scene: Scene, place: Place, how: tuple[str, ...]) -> bool:
+    """Play the plan at this place, if there is such a way of being hurt there."""
+    match place.who, how:
+        case "sink", ("kill", ("retry" | "recover") as order):
+            crash_gap.run(plan, scene, place, order)
+        case "recoverer", (("sent" | "unsent") as left, ("kill" | "twice") as times):
+            crash_recoverer.run(plan, scene, place, left, times)
+        case "executor", (variant,) if place.name in crash_beside.NAMES and variant in VARIANTS:
+            crash_beside.run(plan, scene, place, variant)
+        case "executor", (variant, order) if order in ORDERS:
+            return _at_a_place(plan, scene, place, variant, order)
+        case _:
+            return False
+    return True
 
-    def _heal(
-        self,
-        scene: Scene,
-        client: Client,
-        hurt: Hurt,
-        victim: NodeHandle,
-        healer: NodeHandle,
-        order: str,
-    ) -> None:
-        """Ask again and recover, in the plan's order; the late original arrives after that, or
-        (one time in four) before."""
-        letter = hurt.pending.letter if hurt.place.transit == "held" else None
-        early = letter is not None and scene.draws.random() < 0.25
-        if letter is not None and early:
-            scene.stage.desk.deliver(letter)
-        if client.authorization is None:
-            client.issue(healer)
-        asker = victim if victim.alive and scene.draws.random() < 0.5 else healer
-        scene.phase("recover")
-        if order == "retry":
-            self._ask_again(scene, client, hurt, asker)
-        finds = scene.declaration.claims_that("finds_unfinished")
-        client.recover(healer, unaided=finds and scene.draws.random() < 0.5)
-        if order == "recover":
-            self._ask_again(scene, client, hurt, asker)
-        if letter is not None and not early:
-            scene.stage.desk.deliver(letter)
-            client.recover(healer)
 
-    def _ask_again(self, scene: Scene, client: Client, hurt: Hurt, asker: NodeHandle) -> None:
-        """The benign retry of the hurt request: the same attempt, nothing invented."""
-        use, attempts = hurt.use, scene.facts.attempt_identity
-        if client.authorization is None or not asker.alive:
-            return
-        if use.receipt is not None and use.admission is not None and hurt.variant == "drop":
-            client.commit(asker, use, use.admission)  # its client lives, and has the receipt
-        elif use.admission is not None and hurt.variant == "drop":
-            client.carry_out(asker, use, use.admission)
-        elif attempts or not (use.unknown or use.done or use.admission):
-            client.finish(asker, use)
+def _at_a_place(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> bool:
+    side = place.point.side if place.point is not None and place.point.kind == "write" else ""
+    raises = RAISES.get(variant, ("", ""))[0]
+    if variant in VARIANTS or (raises and raises == side):
+        crash_pipeline.run(plan, scene, place, variant, order)
+    elif variant in (*crash_standing.STANDING, *crash_standing.CROWDED):
+        crash_standing.run(plan, scene, place, variant, order)
+    else:
+        return False
+    return True

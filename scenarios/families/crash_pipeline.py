@@ -1,0 +1,187 @@
+"""One request goes through its pipeline, is struck at a placed point, and everything is healed.
+
+Struck means: its process is killed; or the reply (of the ledger, or of the sink) reaches nobody;
+or the durable write at which it stands raises, as its store would. Then a fresh process looks at
+the store, the client asks again (where the ledger knows attempts) and recovery runs, in either
+order or recovery alone; a late original arrives after the resend; honest clients use what is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...chaos.handle import NodeHandle
+from ..calls import PLAIN, Arm, Pending, Twist
+from ..client import Client, Use
+from ..placement import RAISES, Place
+from ..plan import Plan
+from ..scene import Scene
+
+
+@dataclass(slots=True)
+class Hurt:
+    """How the schedule was hurt, and what still hangs in the air."""
+
+    place: Place
+    variant: str
+    pending: Pending
+    use: Use
+    fired: bool
+
+    @property
+    def outcome(self) -> str:
+        """What the client knows of the call that was struck."""
+        return self.pending.answer.outcome if self.pending.answer is not None else "unknown"
+
+
+def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> None:
+    """Play one plan."""
+    client = scene.approve(plan.budget)
+    victim = scene.victim(client.executor)
+    scene.phase("hurt")
+    audit_now_and_then(plan, client, victim)
+    earlier = 0 if place.op == "issue" else scene.draws.randrange(plan.budget)
+    pending, use = reach(client, victim, place, earlier, twist_of(place, variant))
+    hurt = _strike(scene, client, place, variant, pending, use)
+    scene.phase("heal")
+    if victim.alive and not hurt.fired and variant not in RAISES:
+        scene.stage.dismiss(victim)
+    healer, view = scene.healer(client, "after_fault" if hurt.fired else None)
+    if hurt.fired:
+        how = f"{variant} {place.shown}".strip()
+        scene.stage.tally.fired.append((place.name, how))
+        scene.check_durable(place, variant, len(client.uses) - 1, view)
+    elif variant in RAISES and pending.reached:
+        scene.idle = f"no error could be raised at {place.name} ({place.shown})"
+    else:
+        scene.idle = f"{place.name} was never reached"
+    _heal(scene, client, hurt, victim, healer, order)
+    scene.stage.dismiss(victim)
+    scene.drain(client, healer, plan.budget)
+    scene.end(client, healer)
+
+
+def audit_now_and_then(plan: Plan, client: Client, node: NodeHandle) -> None:
+    """In a third of the schedules the audit head is copied out before anything happens, so that
+    its growth can be compared with what was done. A copy writes nothing, but it takes time."""
+    if plan.draws().randrange(3) == 0:
+        client.audit(node, "before")
+
+
+def twist_of(place: Place, variant: str) -> Twist:
+    """What the plan does to the call that is struck."""
+    if variant == "drop" and place.name == "FP5":
+        return Twist(transit=("FP5", "lost"))  # the request leaves, and never arrives
+    if place.transit is not None:
+        return Twist(transit=(place.name, place.transit))
+    assert place.point is not None
+    return Twist(Arm(place.name, place.point))
+
+
+def reach(
+    client: Client, node: NodeHandle, place: Place, earlier: int, twist: Twist
+) -> tuple[Pending, Use]:
+    """Run the pipeline until the place is reached. Earlier uses are completed undisturbed."""
+    first = client.issue(node, twist if place.op == "issue" else PLAIN)
+    if place.op == "issue":
+        assert first is not None
+        return first, client.new_use()
+    for _ in range(earlier):
+        client.finish(node, client.new_use())
+    use = client.new_use()
+    if place.op == "execute":
+        return client.execute(node, use, twist), use
+    pending = client.prepare(node, use, twist if place.op == "prepare" else PLAIN)
+    if place.op != "prepare" and use.admission is not None:
+        in_effect = place.op == "effect"
+        pending = client.send(node, use, use.admission, twist if in_effect else PLAIN)
+        if not in_effect:
+            pending = client.commit(node, use, use.admission, twist) or pending
+    return pending, use
+
+
+def stands(pending: Pending) -> bool:
+    """The call stands at its place; else it was answered without ever reaching it."""
+    return pending.reached and pending.answer is None
+
+
+def _strike(
+    scene: Scene, client: Client, place: Place, variant: str, pending: Pending, use: Use
+) -> Hurt:
+    if not stands(pending):
+        return Hurt(place, variant, pending, use, fired=False)
+    stage = scene.stage
+    if variant == "kill":
+        stage.kill(pending.node, pending)
+    elif variant in RAISES:
+        stage.go(pending, raised=RAISES[variant][1])
+        learn(client, use, pending)
+        return Hurt(place, variant, pending, use, fired=pending.fired)
+    elif pending.letter is not None:
+        stage.tally.drops += 1
+        stage.desk.forsake(pending.letter, f"no answer from the sink ({place.shown})")
+        stage.drive(pending)
+    else:
+        stage.lose_reply(pending)
+        stage.go(pending)
+    if place.op == "execute":
+        client.executed(use, pending)
+    elif place.op == "prepare":
+        use.unknown = True
+    return Hurt(place, variant, pending, use, fired=True)
+
+
+def learn(client: Client, use: Use, pending: Pending) -> None:
+    """What the client makes of the answer of whichever operation this was."""
+    match pending.op:
+        case "issue":
+            client.issued(pending)
+        case "prepare":
+            client.prepared(use, pending)
+        case "effect":
+            client.sent(use, pending)
+        case "commit":
+            client.committed(use, pending)
+        case "execute":
+            client.executed(use, pending)
+
+
+def _heal(
+    scene: Scene, client: Client, hurt: Hurt, victim: NodeHandle, healer: NodeHandle, order: str
+) -> None:
+    """Ask again and recover, in the plan's order; the late original arrives after that, or
+    (one time in four) before."""
+    letter = hurt.pending.letter if hurt.place.transit == "held" else None
+    early = letter is not None and scene.draws.random() < 0.25
+    if letter is not None and early:
+        scene.stage.desk.deliver(letter)
+    if client.authorization is None:
+        client.issue(healer)
+    lives = victim.alive and (hurt.variant in RAISES or scene.draws.random() < 0.5)
+    asker = victim if lives else healer
+    scene.phase("recover")
+    if order == "retry":
+        ask_again(scene, client, hurt, asker)
+    finds = scene.declaration.claims_that("finds_unfinished")
+    client.recover(healer, unaided=finds and scene.draws.random() < 0.5)
+    if order == "recover":
+        ask_again(scene, client, hurt, asker)
+    if letter is not None and not early:
+        scene.stage.desk.deliver(letter)
+        client.recover(healer)
+
+
+def ask_again(scene: Scene, client: Client, hurt: Hurt, asker: NodeHandle) -> None:
+    """The benign retry of the hurt request: the same attempt, nothing invented."""
+    use, attempts = hurt.use, scene.facts.attempt_identity
+    if client.authorization is None or not asker.alive:
+        return
+    lives = hurt.variant != "kill"
+    if use.receipt is not None and use.admission is not None and lives:
+        client.commit(asker, use, use.admission)  # its client lives, and has the receipt
+    elif use.admission is not None and lives:
+        client.carry_out(asker, use, use.admission)
+    elif hurt.variant in RAISES and hurt.outcome in ("refused", "replayed") and not use.unknown:
+        return  # it was told that nothing will come of it
+    elif attempts or not (use.unknown or use.done or use.admission):
+        client.finish(asker, use)

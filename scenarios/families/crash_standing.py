@@ -1,0 +1,157 @@
+"""A process stands at its point while others act; then it dies, or goes on as if nothing was.
+
+``pause``   SIGSTOP for longer than a lease lasts: nothing in the process runs, no heartbeat either.
+``hold``    only the operation stands, the rest of its process runs.
+            Both go on after others have recovered, or have asked again for the same request, and
+            then do what they were about to do: finish the write, send the effect, commit.
+``second``  another request is made meanwhile, ``revoke``: the authorization is withdrawn meanwhile,
+``waiter``  another request waits, and a third process withdraws; then who stands is killed.
+
+What the others ask for is listened to for ``HOLD_S``; one who waits for a lock of the process that
+stands is heard out when that has gone on (design, section 4).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Final
+
+from ...chaos.handle import NodeHandle
+from ..calls import Pending, Twist
+from ..client import Client, Use
+from ..moves import revoke
+from ..placement import Place
+from ..plan import Plan
+from ..race import HOLD_S
+from ..scene import Scene
+from .crash_pipeline import audit_now_and_then, learn, reach, stands, twist_of
+from .held import admit, carry_on
+
+STANDING: Final = ("pause", "hold")
+CROWDED: Final = ("second", "revoke", "waiter")
+PAUSE_LEASE_S: Final = 0.1
+"""The lease that a ledger is told to keep where its holder is paused, seconds."""
+
+WAIT: Final = Twist(patience_s=HOLD_S)
+
+
+def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> None:
+    """Play one plan."""
+    stage = scene.stage
+    if variant == "pause":
+        stage.setting = replace(stage.setting, lease_s=PAUSE_LEASE_S)
+    client = scene.approve(plan.budget)
+    victim, other = scene.victim(client.executor), scene.helper(client.executor)
+    third = scene.helper(client.executor) if variant == "waiter" else None
+    scene.survivor = other
+    scene.phase("hurt")
+    audit_now_and_then(plan, client, victim)
+    pending, use = reach(client, victim, place, 0, twist_of(place, variant))
+    if not stands(pending):
+        scene.idle = f"{place.name} was never reached"
+    else:
+        stage.tally.fired.append((place.name, f"{variant} {place.shown}"))
+        if variant in STANDING:
+            _while_it_stands(scene, client, pending, use, other, variant, order)
+        else:
+            _and_then_killed(scene, client, pending, use, (other, third), variant)
+    if client.authorization is None:
+        client.issue(other)
+    scene.phase("recover")
+    client.recover(other)
+    stage.dismiss(victim)
+    scene.drain(client, other, plan.budget)
+    scene.end(client, other)
+
+
+def _while_it_stands(
+    scene: Scene,
+    client: Client,
+    pending: Pending,
+    use: Use,
+    other: NodeHandle,
+    variant: str,
+    order: str,
+) -> None:
+    """Another process does what there is to do; then the first one goes on."""
+    stage, node = scene.stage, pending.node
+    stage.tally.pauses += 1
+    if variant == "pause":
+        node.stop_clock(True)
+        time.sleep(PAUSE_LEASE_S * 1.5)  # the pause itself: whatever lapses has lapsed
+    if client.authorization is None:
+        asked = client.issue(other, WAIT)
+    elif order == "retry" and scene.facts.attempt_identity:
+        asked = admit(client, other, use, WAIT)
+    else:
+        asked = client.recovery(other, WAIT)
+    blocked = asked is not None and asked.answer is None
+    if asked is not None and not blocked:
+        _finish(client, other, use, asked)
+    if variant == "pause":
+        node.stop_clock(False)
+    _goes_on(scene, pending)
+    stage.settle(pending, *([asked] if asked is not None and blocked else []))
+    scene.phase("heal")
+    learn(client, use, pending)
+    if asked is not None and blocked:
+        _finish(client, other, use, asked)
+    _carry_on(client, node, use, pending)
+
+
+def _goes_on(scene: Scene, pending: Pending) -> None:
+    """A request that was on its way arrives; one that was applied is given up."""
+    if pending.letter is None or pending.transit is None:
+        return
+    if pending.transit[1] == "held":
+        scene.stage.desk.deliver(pending.letter)
+    else:
+        scene.stage.desk.forsake(pending.letter, "no answer from the sink for a long time")
+
+
+def _finish(client: Client, node: NodeHandle, use: Use, asked: Pending) -> None:
+    """Take what another process was answered to its end."""
+    if asked.op == "issue":
+        client.issued(asked)
+    elif asked.op == "recover":
+        client.resume(node, asked)
+    else:
+        carry_on(client, node, use, asked)
+
+
+def _carry_on(client: Client, node: NodeHandle, use: Use, pending: Pending) -> None:
+    """The process that stood does the rest of its pipeline, not knowing what happened."""
+    if not node.alive or pending.answer is None or use.admission is None:
+        return
+    if pending.op == "prepare":
+        carry_on(client, node, use, pending)
+    elif pending.op == "effect" and use.receipt is not None:
+        client.commit(node, use, use.admission)
+
+
+def _and_then_killed(
+    scene: Scene,
+    client: Client,
+    pending: Pending,
+    use: Use,
+    others: tuple[NodeHandle, NodeHandle | None],
+    variant: str,
+) -> None:
+    """Others ask meanwhile; then the process that stands is killed."""
+    other, third = others
+    rival = client.new_use()
+    asked = []
+    if variant == "revoke":
+        asked.append(revoke(client, other, WAIT))
+    else:
+        asked.append(admit(client, other, rival, WAIT))
+    if third is not None:
+        asked.append(revoke(client, third, WAIT))
+    scene.stage.kill(pending.node, pending)
+    use.unknown = True
+    scene.stage.settle(*asked)
+    scene.phase("heal")
+    for each in asked:
+        if each.op != "revoke":
+            carry_on(client, each.node, rival, each)
