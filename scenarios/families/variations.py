@@ -83,13 +83,14 @@ class Forgery:
     budget: Budget = None
 
 
-def _confirmation(**changed: object) -> Callable[[Approval], Forgery]:
-    return lambda approval: Forgery(replace(approval.confirmation, **changed))  # type: ignore[arg-type]  # fields by name
+def _confirmed(**changed: Any) -> Callable[[Approval], Forgery]:
+    """One field of the confirmation by name."""
+    return lambda approval: Forgery(replace(approval.confirmation, **changed))
 
 
 CONFIRMATIONS: Final[dict[str, Callable[[Approval], Forgery]]] = {
-    "mac": _confirmation(mac=NO_MAC),
-    "action": _confirmation(action=NO_MAC),
+    "mac": _confirmed(mac=NO_MAC),
+    "action": _confirmed(action=NO_MAC),
     "principal": lambda a: Forgery(
         replace(a.confirmation, principal=f"{a.confirmation.principal}0")
     ),

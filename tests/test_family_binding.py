@@ -1,0 +1,149 @@
+"""Reissuance, binding and budgets: attacks buy nothing from a correct ledger, its owner is served,
+and every ledger that is wrong in one of these ways is convicted of that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from admitone.scenarios import attacker
+from admitone.scenarios.attacker import altered
+from admitone.scenarios.checks import attacks
+from admitone.scenarios.families import Subjects, family
+from admitone.scenarios.families.variations import CALLS, CONFIRMATIONS, TYPED
+from admitone.scenarios.plan import Plan
+from admitone.scenarios.results import ScheduleResult
+from admitone.targets.terms import Approval, Call, Confirmation, Context, Json, Validity
+from tests.attacked_ledgers import CONVICTED
+from tests.harness_world import conducted
+
+REFERENCE = "builtin:caplease-sqlite"
+SMALL = "py:tests.small_ledger:SmallTarget"
+OURS = ("reissuance", "binding", "budgets")
+EXERCISED = {
+    "reissuance:issued.session.b1.ctrl.s0@1": ("AO204", "AO801"),
+    "reissuance:issued.more.b1.idem.s0@1": ("AO101", "AO205"),
+    "reissuance:prepared.action.b2.idem.s0@1": ("AO202", "AO303"),
+    "reissuance:committed.again.b1.idem.s0@1": ("AO101", "AO304"),
+    "reissuance:killed.node.b2.ctrl.s0@1": ("AO303", "AO701"),
+    "reissuance:revoked.executor.b2.idem.s0@1": ("AO204",),
+    "reissuance:committed.fresh.b1.idem.s0@1": ("AO805",),
+    "binding:theft.executor.b1.idem.s0@1": ("AO204", "AO801", "AO802"),
+    "binding:call.nested.b2.ctrl.s0@1": ("AO202", "AO801"),
+    "binding:credential.altered.b1.idem.s0@1": ("AO205", "AO801"),
+    "binding:credential.foreign.b1.idem.s0@1": ("AO204",),
+    "binding:receipt.number.b1.ctrl.s0@1": ("AO206",),
+    "binding:sink.payload.b1.idem.s0@1": ("AO601", "AO602"),
+    "budgets:crash.b5.idem.s0@1": ("AO701", "AO802"),
+    "budgets:order.b10.ctrl.s0@1": ("AO203", "AO802"),
+    "budgets:alternate.b5.idem.s0@1": ("AO103", "AO802"),
+}
+"""Schedules, with checks that must have had a chance to convict."""
+
+
+def play(target: str, folder: Path, names: Sequence[str]) -> dict[str, ScheduleResult]:
+    plans = {name: Plan.parse(f"{target.removeprefix('builtin:')}/{name}") for name in names}
+    with conducted(target, folder) as (conductor, _):
+        return {name: conductor.play(plan, virgin=True).result for name, plan in plans.items()}
+
+
+@pytest.mark.parametrize("target", [REFERENCE, "builtin:correct/counter", SMALL])
+def test_a_correct_ledger_is_not_accused(target: str, scratch: Path) -> None:
+    names = [n for n in EXERCISED if "revoked" not in n or target != SMALL]
+    results = play(target, scratch, names)
+    assert {n: (r.verdict, r.reason, r.findings) for n, r in results.items()} == dict.fromkeys(
+        names, ("passed", "", ())
+    )
+
+
+def test_what_a_schedule_is_for_is_exercised(scratch: Path) -> None:
+    results = play(REFERENCE, scratch, list(EXERCISED))
+    idle = {
+        name: [code for code in codes if not results[name].opportunities[code]]
+        for name, codes in EXERCISED.items()
+    }
+    assert idle == {name: [] for name in EXERCISED}
+
+
+@pytest.mark.parametrize("name", CONVICTED)
+def test_a_broken_ledger_is_convicted(name: str, scratch: Path) -> None:
+    schedule, code = CONVICTED[name]
+    [result] = play(f"py:tests.attacked_ledgers:{name}", scratch, [schedule]).values()
+    assert result.verdict == "violation", result.reason
+    assert code in {finding.code for finding in result.findings}
+
+
+@pytest.mark.parametrize(
+    ("target", "schedule", "codes"),
+    [
+        ("broken/MI2a", "reissuance:issued.session.b1.ctrl.s0@1", {"AO101"}),
+        ("broken/MI3", "reissuance:committed.again.b1.ctrl.s0@1", {"AO304"}),
+        ("broken/MI3", "budgets:reissue.b2.ctrl.s0@1", {"AO304"}),
+        ("broken/MP10", "binding:call.amount.b1.idem.s0@1", {"AO202"}),
+        ("broken/MP10", "binding:context.task.b1.idem.s0@1", {"AO204"}),
+        ("broken/MP4a", "budgets:drain.b5.ctrl.s0@1", {"AO102"}),
+    ],
+)
+def test_a_seeded_bug_is_convicted(
+    target: str, schedule: str, codes: set[str], scratch: Path
+) -> None:
+    [result] = play(f"builtin:{target}", scratch, [schedule]).values()
+    assert codes <= {finding.code for finding in result.findings}, result.reason
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_plan_is_placed_once_and_reads_back(name: str, scratch: Path) -> None:
+    with conducted(REFERENCE, scratch) as (_, fitting):
+        subject = Subjects(REFERENCE, fitting.greeting.declaration, fitting.survey)
+        plans = list(family(name).placed(subject))
+    assert len({(plan.params, plan.budget) for plan in plans}) == len(plans)
+    assert 10 <= len(plans) <= 60
+    assert {plan.sink for plan in plans} == {"idempotent", "control"}
+    assert [Plan.parse(plan.id).id for plan in plans] == [plan.id for plan in plans]
+    assert family(name).rows
+
+
+def test_a_plan_that_the_ledger_cannot_have_is_said(scratch: Path) -> None:
+    target = "builtin:correct/guarded"
+    names = (
+        "binding:receipt.mac.b1.idem.s0@1",
+        "reissuance:prepared.again.b1.idem.s0@1",
+        "budgets:order.b2.idem.s0@1",
+        "budgets:drain.b3.idem.s0@1",
+    )
+    results = play(target, scratch, names)
+    assert {result.verdict for result in results.values()} == {"could_not_run"}
+
+
+def test_each_leaf_of_a_credential_is_altered_alone() -> None:
+    credential: Json = {"nu": "r-1", "b": 2, "chi": ["e1", True], "te": None, "empty": ""}
+    found = dict(altered(credential))
+    assert set(found) == {"nu", "b", "chi[0]", "chi[1]", "te", "empty"}
+    for other in found.values():
+        assert isinstance(other, dict)
+        assert isinstance(credential, dict)
+        assert other != credential
+        assert sum(other[name] != credential[name] for name in credential) == 1
+    assert dict(altered("token")) == {"text": "to1en"}
+
+
+def test_each_variation_changes_one_field() -> None:
+    call = Call("pay", {"to": "a", "amount": "1.00", "memo": "m", **TYPED}, "user", "account")
+    for name, change in CALLS.items():
+        other = change(call)
+        fields = ("tool", "args", "principal", "resource", "tool_version")
+        differing = [f for f in fields if repr(getattr(other, f)) != repr(getattr(call, f))]
+        assert len(differing) == 1, name
+    approval = Approval(
+        call, Confirmation("e", "user", "sigma", 1, "mac"), 1, Context("x", "s", "t"), Validity(0.0)
+    )
+    for name, forge in CONFIRMATIONS.items():
+        forgery = forge(approval)
+        assert forgery != replace(forgery, confirmation=None, call=None, budget=None), name
+
+
+def test_a_mark_of_attacks_is_one_word_for_both_sides() -> None:
+    assert attacker.ANOTHER_HOLDER == attacks.ANOTHER_HOLDER
