@@ -55,7 +55,10 @@ class Use:
 
 @dataclass(slots=True)
 class Client:
-    """One authorization and its uses. ``label`` is planted in the arguments of the call."""
+    """One authorization and its uses. ``label`` is planted in the arguments of the call.
+
+    ``acting``: under which delegated context it is used, where it is a child.
+    """
 
     stage: Stage
     facts: Facts
@@ -64,6 +67,7 @@ class Client:
     authorization: Authorization | None = None
     uses: list[Use] = field(default_factory=list)
     keys: dict[str, str] = field(default_factory=dict)
+    acting: Context | None = None
 
     @property
     def executor(self) -> str:
@@ -266,7 +270,7 @@ class Client:
     def _use_call(self, node: NodeHandle, op: str, use: Use, twist: Twist) -> Pending:
         asked = self.approval
         args = [self.authorization, asked.call, asked.context, use.attempt]
-        subject = Subject(self.label, use.request, use.attempt)
+        subject = Subject(self.label, use.request, use.attempt, context=self.acting)
         return self.stage.call(node, op, args, subject, self.executor, twist)
 
     def _made_key(self, attempt: str) -> str:

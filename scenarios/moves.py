@@ -39,10 +39,19 @@ def delegate(
 ) -> Pending:
     """Make a child for another context, with a part of the budget."""
     about = authorization or client.authorization
-    subject = Subject(client.label, context=context, budget=budget)
+    subject = Subject(client.label, context=context, budget=budget)  # the parent is its executor
     return client.stage.call(
         node, "delegate", [about, context, budget], subject, client.executor, twist
     )
+
+
+def child_of(client: Client, delegated: Pending, context: Context) -> Client | None:
+    """The child's client, of the same uses; None: it was not granted."""
+    value = delegated.answer.value if delegated.answer is not None else None
+    if not isinstance(value, Authorization):
+        return None
+    approval = replace(client.approval, context=context)
+    return replace(client, approval=approval, authorization=value, acting=context)
 
 
 def close(

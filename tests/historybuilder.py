@@ -157,9 +157,11 @@ class Builder:
         sends: Call | None = None,
         node: str = "n1",
         executor: str = "E1",
+        context: Context | None = None,
     ) -> Use:
         attempt = attempt or "a" + request[1:]
-        call = self.begin("prepare", node, executor, request=request, attempt=attempt)
+        about = {"request": request, "attempt": attempt, "context": context}
+        call = self.begin("prepare", node, context.executor if context else executor, **about)
         admission = Admission(record, slot, key, call=sends)
         self._answer(call, admission, refused, busy, replayed, unknown, said)
         return Use(request, attempt, admission)
@@ -295,6 +297,21 @@ class Builder:
         **about: Any,
     ) -> None:
         self.end(self.begin("revoke", **about), "granted", Revoked(stopped, too_late))
+
+    @staticmethod
+    def authorization(record: str, budget: object) -> Authorization:
+        return Authorization(record, budget)
+
+    def delegate(
+        self, context: Context, budget: int, refused: str | None = None, **about: Any
+    ) -> None:
+        """A child of whoever is the ``executor``."""
+        call = self.begin("delegate", context=context, budget=budget, **about)
+        granted = self.authorization(f"of {context.executor}", budget)
+        self._answer(call, granted, refused, None, False, None, None)
+
+    def close(self, context: Context, **about: Any) -> None:
+        self.end(self.begin("close", context=context, **about), "granted", Done())
 
     def recover(
         self, *resume: Admission, settled: Iterable[Admission] = (), node: str = "n9"

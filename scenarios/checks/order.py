@@ -7,6 +7,8 @@ of the ledger made right after it convicts that one (design, section 6).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from ...targets.replies import Refused
 from ..story import Admitted, LabelStory, Reading, Story
 from ..story.calls import FOREVER, CallStory
@@ -21,6 +23,9 @@ from ..story.withdrawals import (
 from .revoke_answers import judge_answers
 from .ruling import Check, Docket, Ruling
 
+Admission = tuple[Admitted, str, tuple[int, ...]]
+"""A unit that was admitted too late, why that is certain, and the events that show it."""
+
 
 def _after_revoke(story: Story) -> Ruling:
     docket = Docket()
@@ -29,22 +34,47 @@ def _after_revoke(story: Story) -> Ruling:
         if not revokes or not one_record(label):
             continue
         revoke = revokes[0]
-        docket.tried(sum(c.ended > revoke.ended for c in label.uses()))
-        for admitted in label.admissions:
-            calls = _taken_by(story, label, admitted)
-            if calls and all(c.began > revoke.ended for c in calls):
-                docket.breach(
-                    label.label,
-                    "units admitted after an acknowledged Revoke = 1 > 0",
-                    "once Revoke is acknowledged, no unit is admitted that was not before",
-                    f"{admitted.name} was admitted to {calls[0].owner}, who asked after it",
-                    (revoke.ended, calls[0].began, admitted.since),
-                )
-        if story.keeps_until(revoke.began, FOREVER):
-            for reading in label.readings:
-                if reading.began > revoke.ended and reading.says_units:
-                    _against(story, label, revoke, reading, docket)
+        docket.tried(sum(c.ended > revoke.ended and _of_the_root(c) for c in label.uses()))
+        for admitted, why, at in admitted_behind(story, label, revoke, _of_the_root):
+            docket.breach(
+                label.label,
+                "units admitted after an acknowledged Revoke = 1 > 0",
+                "once Revoke is acknowledged, no unit is admitted that was not before",
+                f"{admitted.name} was admitted after the acknowledgement: {why}",
+                (revoke.ended, *at),
+            )
     return docket.ruling()
+
+
+def _of_the_root(call: CallStory) -> bool:
+    """Children, who present a context of their own, are judged as such (AO503)."""
+    return call.invoked.context is None or not call.honest
+
+
+def admitted_behind(
+    story: Story, label: LabelStory, revoke: CallStory, concerns: Callable[[CallStory], bool]
+) -> Iterator[Admission]:
+    """Units that calls of this kind took after the acknowledgement: they began later, or a reading
+    behind it shows that they had nothing yet."""
+    readings = [r for r in label.readings if r.began > revoke.ended and r.says_units]
+    if not story.keeps_until(revoke.began, FOREVER):
+        readings = []
+    for admitted in label.admissions:
+        calls = _taken_by(story, label, admitted)
+        if not calls or not all(concerns(call) for call in calls):
+            continue
+        if all(call.began > revoke.ended for call in calls):
+            why = f"{calls[0].owner} asked for it later"
+            yield admitted, why, (calls[0].began, admitted.since)
+            continue
+        for reading in readings:
+            if _taken_since(story, label, admitted, reading):
+                why = (
+                    f"the view ({reading.moment}), read behind it, shows {reading.admitted} "
+                    "unit(s) taken, and this one is none of them"
+                )
+                yield admitted, why, (reading.at, admitted.evidence[-1].at)
+                break
 
 
 def _taken_by(story: Story, label: LabelStory, admitted: Admitted) -> list[CallStory]:
@@ -56,48 +86,24 @@ def _taken_by(story: Story, label: LabelStory, admitted: Admitted) -> list[CallS
     return list(calls_behind(label, first.owner))
 
 
-def _against(
-    story: Story, label: LabelStory, revoke: CallStory, reading: Reading, docket: Docket
-) -> None:
-    """Units that the reading shows free and that are admitted afterwards."""
-    docket.tried()
-    kept = [a for a in label.admissions if a.freed == FOREVER and not a.release_asked]
-    late: list[Admitted] = []
-    if reading.view.slots is not None:
-        late = [a for a in kept if _taken_since(a, reading)]
-    elif story.facts.lapse in ("none", "in_doubt") and not label.unnamed:
-        later = [r for r in label.readings if r.began > reading.at and r.says_units]
-        if len(kept) > reading.admitted and all(r.admitted >= len(kept) for r in later):
-            late = [a for a in kept if a.since > reading.at]
-        for other in later:
-            if other.admitted > reading.admitted and not late:
-                _contradicted(label, revoke, reading, "a unit", other.at, docket)
-    for admitted in late:
-        _contradicted(label, revoke, reading, admitted.name, admitted.evidence[-1].at, docket)
-
-
-def _taken_since(admitted: Admitted, reading: Reading) -> bool:
-    """The reading shows the slot free, and it is taken later. One shown revoked may have been
-    taken before and overwritten: then only what the ledger itself shows later convicts."""
-    slot = reading.slots.get(admitted.slot or "")
-    later = [e for e in admitted.evidence if e.at > reading.at]
-    if slot is None or not later:
+def _taken_since(story: Story, label: LabelStory, admitted: Admitted, reading: Reading) -> bool:
+    """The reading shows that the unit is not taken, and it is taken later. What may have been
+    taken before, and then overwritten or given back, is no such unit."""
+    if admitted.release_asked or admitted.freed < FOREVER:
         return False
-    shown = any(e.kind in ("reading", "resume", "settled") for e in later)
-    return slot.state == "issued" or (slot.state == "revoked" and shown)
-
-
-def _contradicted(
-    label: LabelStory, revoke: CallStory, reading: Reading, what: str, at: int, docket: Docket
-) -> None:
-    docket.breach(
-        label.label,
-        "units admitted behind an acknowledged Revoke = 1 > 0",
-        "a caller that waits while Revoke is acknowledged finds everything revoked",
-        f"the view ({reading.moment}), read after the acknowledgement, shows "
-        f"{reading.admitted} unit(s) taken; {what} was admitted after that",
-        (revoke.ended, reading.at, at),
-    )
+    later = [e for e in admitted.evidence if e.at > reading.at]
+    if reading.view.slots is not None:
+        slot = reading.slots.get(admitted.slot or "")
+        if slot is None or not later:
+            return False
+        shown = any(e.kind in ("reading", "resume", "settled") for e in later)
+        return slot.state == "issued" or (slot.state == "revoked" and shown)
+    if story.facts.lapse not in ("none", "in_doubt") or label.unnamed:
+        return False
+    kept = [a for a in label.admissions if a.freed == FOREVER and not a.release_asked]
+    after = [r for r in label.readings if r.began > reading.at and r.says_units]
+    grew = len(kept) > reading.admitted and all(r.admitted >= len(kept) for r in after)
+    return grew and admitted.since > reading.at
 
 
 def _after_expiry(story: Story) -> Ruling:

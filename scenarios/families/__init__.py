@@ -58,6 +58,7 @@ FAMILIES: Final[dict[str, str]] = {
     "consumers": "consumers:ConsumersFamily",
     "revocation": "revocation:RevocationFamily",
     "expiry": "expiry:ExpiryFamily",
+    "delegation": "delegation:DelegationFamily",
     "reissuance": "reissuance:ReissuanceFamily",
     "binding": "binding:BindingFamily",
     "budgets": "budgets:BudgetsFamily",

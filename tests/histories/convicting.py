@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from . import convicting_attacks, convicting_budget, convicting_life, convicting_order
+from . import (
+    convicting_attacks,
+    convicting_budget,
+    convicting_delegation,
+    convicting_life,
+    convicting_order,
+)
 
 CONVICTING = {
     name.upper()[:5] + name[5:]: make
-    for module in (convicting_attacks, convicting_budget, convicting_life, convicting_order)
+    for module in (
+        convicting_attacks,
+        convicting_budget,
+        convicting_delegation,
+        convicting_life,
+        convicting_order,
+    )
     for name, make in vars(module).items()
     if name.startswith("ao")
 }
