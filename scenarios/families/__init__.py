@@ -59,6 +59,7 @@ FAMILIES: Final[dict[str, str]] = {
     "revocation": "revocation:RevocationFamily",
     "expiry": "expiry:ExpiryFamily",
     "delegation": "delegation:DelegationFamily",
+    "lease": "lease:LeaseFamily",
     "reissuance": "reissuance:ReissuanceFamily",
     "binding": "binding:BindingFamily",
     "budgets": "budgets:BudgetsFamily",
