@@ -13,9 +13,7 @@ from typing import Final
 
 from ..scenarios.checks import CHECKS, Check
 from ..scenarios.facts import FAILURE_POINTS
-from ..scenarios.families import FAMILIES
-from ..scenarios.frame import points_of
-from ..scenarios.placement import Place, Step, Survey, places
+from ..scenarios.placement import BESIDE, Place, Step, Survey, places, places_beside
 from ..scenarios.scene import durable_by_then
 
 HUNDREDS: Final[Mapping[str, str]] = {
@@ -38,12 +36,19 @@ _EFFECT: Final = (Step("effect", "before", 1), Step("effect", "after", 1))
 _LATER_WRITE: Final = (Step("write", "before", 2, "COMMIT"), Step("write", "after", 2, "COMMIT"))
 
 SPLIT: Final = Survey(
-    ("issue", "prepare", "commit"), {"issue": _WRITE, "prepare": _WRITE, "commit": _WRITE}
+    ("issue", "prepare", "commit", "recover"),
+    {"issue": _WRITE, "prepare": _WRITE, "commit": _WRITE},
+    resumes=True,
 )
 """The plainest ledger with Prepare and Commit: one durable write in each operation."""
 
 GUARDED: Final = Survey(
-    ("issue", "execute"), {"issue": _WRITE, "execute": (*_WRITE, *_EFFECT, *_LATER_WRITE)}
+    ("issue", "execute", "recover"),
+    {
+        "issue": _WRITE,
+        "execute": (*_WRITE, *_EFFECT, *_LATER_WRITE),
+        "recover": (*_EFFECT, *_WRITE),
+    },
 )
 """The plainest ledger that runs the effect itself, between two durable writes."""
 
@@ -84,17 +89,23 @@ def _failure_points() -> Iterator[str]:
     yield "write (`COMMIT`, an autocommitted statement, `fsync`, `rename`, the close of a written"
     yield "file), before a reply, or while the effect is on its way. An operation with several"
     yield "durable writes has the point at each of them; shown here is one write an operation."
-    yield "At each stop the process is killed, or its message is dropped."
+    yield "At each stop the process is killed, or its message is dropped; it is paused or held,"
+    yield "while others ask, recover or withdraw, and goes on; or the durable write raises what its"
+    yield "store can raise (busy; an error with the write lost, or kept). At FP7 the sink is"
+    yield "killed, at FP11 and FP12 whoever recovers, once and twice."
     yield from ("", "| point | split ledger | guarded ledger | durable by then |")
     yield "| -- | -- | -- | -- |"
     split, guarded = places(SPLIT), places(GUARDED)
     for name, title in FAILURE_POINTS.items():
         where = _stops(name, split), _stops(name, guarded)
-        durable = _durable(name) if name in points_of(tuple(FAMILIES)) else "–"
-        yield f"| {name} {title} | {where[0]} | {where[1]} | {durable} |"
-    absent = ", ".join(name for name in FAILURE_POINTS if name not in points_of(tuple(FAMILIES)))
-    yield from ("", f"Not placed by any family yet: {absent}. Every run lists them under")
-    yield "`NOT exercised`; they do not make a run incomplete."
+        yield f"| {name} {title} | {where[0]} | {where[1]} | {_durable(name)} |"
+    yield from ("", "Beside the twelve, where the operation is claimed:", "")
+    yield "| point | where |"
+    yield "| -- | -- |"
+    for op, names in BESIDE.items():
+        survey = Survey((op,), {op: _WRITE})
+        for name in names:
+            yield f"| {name} | {_stops(name, places_beside(survey, op))} |"
     yield from ("", "A point that a ledger cannot have (no issue step, no commit step, no durable")
     yield "write in it) is `not applicable`, with the reason. A placed point that never fired makes"
     yield "the run incomplete (exit code 3)."
@@ -107,12 +118,16 @@ def _stops(name: str, found: Sequence[Place]) -> str:
 
 def _stop(place: Place) -> str:
     """One place in words: "issue, before its write"."""
+    if place.who == "sink":
+        return place.shown
     if place.transit is not None:
-        return f"effect {place.shown}"
+        return f"{'' if place.who == 'recoverer' else 'effect '}{place.shown}"
     assert place.point is not None
     kind = {"write": "the durable write", "reply": "the reply", "effect": "the effect is sent"}
     nth = f" {place.point.nth}" if place.point.kind == "write" and place.op == "execute" else ""
     op = "executor" if place.op == "effect" else place.op
+    if place.who == "recoverer" and place.op != "recover":
+        op = f"{place.op} by the recoverer"
     return f"{op}: {place.point.side} {kind[place.point.kind]}{nth}"
 
 

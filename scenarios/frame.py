@@ -76,4 +76,9 @@ def _excused(point: str, fitting: Fitting) -> str | None:
             return "the ledger has no commit"
         if survey.guarded and not fitting.greeting.declaration.facts.commits:
             return "nothing is recorded after the effect (declared)"
+    if point in ("FP11", "FP12") and "recover" not in survey.operations:
+        return "the ledger has no recover"
+    sends = any(step.kind == "effect" for step in survey.steps.get("recover", ()))
+    if point in ("FP11", "FP12") and not (survey.resumes or sends):
+        return "recovery sends nothing again"
     return None  # a write that must be there and that no probe saw is no reason to be content

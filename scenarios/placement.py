@@ -41,12 +41,14 @@ class Survey:
 
     ``threads``: a client may be called by another thread than the one that opened it. ``raises``:
     the errors (keys of ``RAISES``) that the store can be made to answer a durable write with.
+    ``resumes``: recovery hands back what is to be sent again.
     """
 
     operations: tuple[str, ...]
     steps: dict[str, tuple[Step, ...]]
     threads: bool = False
     raises: frozenset[str] = frozenset()
+    resumes: bool = False
 
     @property
     def guarded(self) -> bool:
@@ -107,6 +109,12 @@ def _effect(op: str) -> Iterator[Place]:
 def _recovering(survey: Survey) -> Iterator[Place]:
     """The ledger says what is unfinished; whoever asked sends it again, and commits."""
     if "recover" not in survey.operations:
+        return
+    if not survey.resumes:  # it settles what it can find out, and sends nothing
+        total = survey.writes("recover")
+        for nth in range(1, total + 1):
+            point = Point("recover", "write", "before", nth)
+            yield _of_recoverer("FP12", f"write{nth}", point, f"write {nth} of {total}")
         return
     yield from _before_resend(survey, survey.writes("recover"))
     yield _of_recoverer("FP11", "reply", Point("recover", "reply", "before", 1), "reply")

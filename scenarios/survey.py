@@ -14,6 +14,7 @@ from dataclasses import replace
 from ..chaos.events import Invoked, Point
 from ..chaos.handle import NodeHandle
 from ..targets.declaration import Facts
+from ..targets.replies import Recovered
 from .calls import PLAIN, Arm, Subject, Twist
 from .client import Client, approve
 from .moves import as_executor, delegate, revoke
@@ -46,19 +47,20 @@ def survey_rest(survey: Survey, stage: Stage, facts: Facts) -> Survey:
 
     ``stage`` is a fresh one, with a store of its own; its nodes are ended here.
     """
-    steps = dict(survey.steps)
+    steps, resumes = dict(survey.steps), False
     try:
-        if _left_behind(survey, stage, facts):
-            steps |= _traced(stage, facts, "recover")
-        for op in ("revoke", "delegate"):
-            if op in survey.operations:
-                steps |= _traced(stage, facts, op)
+        ops = ["recover"] if _left_behind(survey, stage, facts) else []
+        ops += [op for op in ("revoke", "delegate") if op in survey.operations]
+        for op in ops:
+            found, answer = _traced(stage, facts, op)
+            steps |= found
+            resumes |= isinstance(answer, Recovered) and bool(answer.resume)
         threads = _serves_threads(survey, stage, facts)
         raises = frozenset(v for v in RAISES if _raises(survey, stage, facts, v))
     finally:
         for node in stage.nodes:
             stage.dismiss(node)
-    return replace(survey, steps=steps, threads=threads, raises=raises)
+    return replace(survey, steps=steps, threads=threads, raises=raises, resumes=resumes)
 
 
 def _client(stage: Stage, facts: Facts, name: str) -> tuple[NodeHandle, Client]:
@@ -88,25 +90,26 @@ def _left_behind(survey: Survey, stage: Stage, facts: Facts) -> bool:
     return True
 
 
-def _traced(stage: Stage, facts: Facts, op: str) -> dict[str, tuple[Step, ...]]:
-    """One undisturbed call of ``op``, in a process of its own."""
+def _traced(stage: Stage, facts: Facts, op: str) -> tuple[dict[str, tuple[Step, ...]], object]:
+    """One undisturbed call of ``op``, in a process of its own; and what it answered."""
     node, client = _client(stage, facts, op)
     if op != "recover":
         client.issue(node)
     if not node.alive or (op != "recover" and client.authorization is None):
-        return {}
+        return {}, None
     stage.trace = True
     try:
         if op == "recover":
-            stage.call(node, op, [[]], Subject(client.label), client.executor)
+            asked = stage.call(node, op, [[]], Subject(client.label), client.executor)
         elif op == "revoke":
-            revoke(client, node)
+            asked = revoke(client, node)
         else:
-            delegate(client, node, as_executor(client.approval.context, "executor-2"), 1)
+            asked = delegate(client, node, as_executor(client.approval.context, "executor-2"), 1)
     finally:
         stage.trace = False
     found = steps_of(stage, node)
-    return {op: found[op]} if op in found else {}
+    answer = asked.answer.value if asked.answer is not None else None
+    return ({op: found[op]} if op in found else {}), answer
 
 
 def _serves_threads(survey: Survey, stage: Stage, facts: Facts) -> bool:

@@ -123,9 +123,10 @@ def _harm(history: History) -> str:
 
 def _points(history: History, scene: Scene) -> tuple[PointUse, ...]:
     armed = Counter(event.name for event in history.events(Armed) if event.name != RACE)
-    fired = dict(scene.stage.tally.fired)
+    fired = Counter(name for name, _ in scene.stage.tally.fired)
+    ways = dict(scene.stage.tally.fired)
     return tuple(
-        PointUse(name, count, int(name in fired), fired.get(name, ""))
+        PointUse(name, count, fired[name], ways.get(name, ""))
         for name, count in armed.items()
     )
 

@@ -16,7 +16,7 @@ from ..placement import BESIDE, Place, places_beside
 from ..plan import Plan
 from ..scene import Scene
 from . import Subjects, budgets_of
-from .crash_pipeline import audit_now_and_then, stands, twist_of
+from .crash_pipeline import stands, twist_of
 
 VARIANTS: Final = ("kill", "drop")
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
@@ -48,7 +48,6 @@ def run(plan: Plan, scene: Scene, place: Place, variant: str) -> None:
     client = scene.approve(plan.budget)
     victim = scene.victim(client.executor)
     scene.phase("hurt")
-    audit_now_and_then(plan, client, victim)
     client.issue(victim)
     for _ in range(scene.draws.randrange(plan.budget)):
         client.finish(victim, client.new_use())

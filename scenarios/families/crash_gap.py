@@ -24,7 +24,7 @@ from ..placement import Place, places
 from ..plan import Plan
 from ..scene import Scene
 from . import Subjects, budgets_of
-from .crash_pipeline import Hurt, ask_again, audit_now_and_then, reach, stands, twist_of
+from .crash_pipeline import Hurt, ask_again, reach, stands, twist_of
 
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 ORDERS: Final = ("retry", "recover")
@@ -67,7 +67,6 @@ def _play(plan: Plan, scene: Scene, place: Place, order: str, mortal: _Mortal) -
     client = scene.approve(plan.budget)
     victim = scene.victim(client.executor)
     scene.phase("hurt")
-    audit_now_and_then(plan, client, victim)
     pending, use = reach(client, victim, place, 0, twist_of(place, "kill"))
     fired = stands(pending) and pending.letter is not None
     if fired and pending.letter is not None:

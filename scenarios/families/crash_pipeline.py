@@ -39,7 +39,6 @@ def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> Non
     client = scene.approve(plan.budget)
     victim = scene.victim(client.executor)
     scene.phase("hurt")
-    audit_now_and_then(plan, client, victim)
     earlier = 0 if place.op == "issue" else scene.draws.randrange(plan.budget)
     pending, use = reach(client, victim, place, earlier, twist_of(place, variant))
     hurt = _strike(scene, client, place, variant, pending, use)
@@ -59,13 +58,6 @@ def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> Non
     scene.stage.dismiss(victim)
     scene.drain(client, healer, plan.budget)
     scene.end(client, healer)
-
-
-def audit_now_and_then(plan: Plan, client: Client, node: NodeHandle) -> None:
-    """In a third of the schedules the audit head is copied out before anything happens, so that
-    its growth can be compared with what was done. A copy writes nothing, but it takes time."""
-    if plan.draws().randrange(3) == 0:
-        client.audit(node, "before")
 
 
 def twist_of(place: Place, variant: str) -> Twist:

@@ -23,7 +23,7 @@ from ..plan import Plan
 from ..race import RACE
 from ..scene import Scene
 from . import Subjects, budgets_of
-from .crash_pipeline import audit_now_and_then, twist_of
+from .crash_pipeline import twist_of
 
 LEFT: Final = ("unsent", "sent")
 TIMES: Final = {"kill": 1, "twice": 2}
@@ -52,7 +52,6 @@ def run(plan: Plan, scene: Scene, place: Place, left: str, times: str) -> None:
     client = scene.approve(plan.budget)
     victim = scene.victim(client.executor)
     scene.phase("hurt")
-    audit_now_and_then(plan, client, victim)
     client.issue(victim)
     for _ in range(scene.draws.randrange(plan.budget)):
         client.finish(victim, client.new_use())
@@ -70,7 +69,7 @@ def run(plan: Plan, scene: Scene, place: Place, left: str, times: str) -> None:
     scene.phase("heal")
     healer, view = scene.healer(client, "after_fault")
     if fired == TIMES[times]:
-        stage.tally.fired.append((place.name, f"kill {place.shown}"))
+        stage.tally.fired += [(place.name, f"kill {place.shown}")] * fired
         scene.check_durable(place, "kill", len(client.uses) - 1, view)
     else:
         scene.idle = f"{place.name} was never reached"

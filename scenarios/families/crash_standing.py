@@ -25,7 +25,7 @@ from ..placement import Place
 from ..plan import Plan
 from ..race import HOLD_S
 from ..scene import Scene
-from .crash_pipeline import audit_now_and_then, learn, reach, stands, twist_of
+from .crash_pipeline import learn, reach, stands, twist_of
 from .held import admit, carry_on
 
 STANDING: Final = ("pause", "hold")
@@ -46,7 +46,6 @@ def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> Non
     third = scene.helper(client.executor) if variant == "waiter" else None
     scene.survivor = other
     scene.phase("hurt")
-    audit_now_and_then(plan, client, victim)
     pending, use = reach(client, victim, place, 0, twist_of(place, variant))
     if not stands(pending):
         scene.idle = f"{place.name} was never reached"

@@ -40,10 +40,10 @@ TOPIC: Final = "stress"
 JITTERS_NS: Final = (2_000_000, 6_000_000, 20_000_000)
 """Within how long jittered callers begin: an operation takes about a millisecond."""
 
-LEAD_NS: Final = 2_000_000
+LEAD_NS: Final = 5_000_000
 """Time for the message to arrive before the instant at which its call begins; more per caller."""
 
-LEAD_PER_CALLER_NS: Final = 400_000
+LEAD_PER_CALLER_NS: Final = 1_000_000
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 
 RACES: Final = (

@@ -52,7 +52,8 @@ class _Filler:
         self.books = {label: story.book for label, story in labels.items()}
         self._labels = labels
         self._guarded = history.header.guarded
-        self._keys = history.header.declaration.facts.key != "none"
+        facts = history.header.declaration.facts
+        self._keys, self._takes_over = facts.key != "none", facts.lapse == "takeover"
         self._by_record = {r: label for label, s in labels.items() for r in s.records}
         # slots that only readings name cannot be matched with grants that name none
         self._slotted = {label: _names_slots(s) for label, s in labels.items()}
@@ -156,7 +157,8 @@ class _Filler:
         key = event.key if self._keys else None
         record = next(iter(self._labels[event.label].records), "")
         if call is not None and call.op == "execute":
-            admission = Admission(record, attempt=call.owner)
+            shared = self._is_shared(book, key, call.owner)
+            admission = Admission(record, key=key if shared else None, attempt=call.owner)
             evidence = Evidence(
                 "entry", seq, seq, admission,
                 call.owner, call.owner, call.invoked.request, call.invoked.executor,
@@ -164,13 +166,25 @@ class _Filler:
             found = book.add(evidence)
             if found is not None and key is not None:
                 found.evidence[-1] = replace(evidence, admission=replace(admission, key=key))
+                book.name(found, found.evidence[-1])
         else:
             found = self._continued(book, key)
             if found is None:
-                found = book.add(Evidence("entry", seq, seq, Admission(record, attempt="work")))
+                nobodys = Admission(record, key=key, attempt="work")
+                found = book.add(Evidence("entry", seq, seq, nobodys))
         if found is not None:
             found.pending.add(event.number)
             self._by_effect[effect] = book.by_effect[event.number] = found
+
+    def _is_shared(self, book: Book, key: str | None, owner: str) -> bool:
+        """Whether this key is that of an admission which the owner may be continuing: recovery
+        sent it before the owner did, or a lapsed holder's unit passes on under its key."""
+        mine = {None, owner}
+        return key is not None and any(
+            self._takes_over or {e.owner for e in admission.evidence} <= mine
+            for admission in book.admissions
+            if admission.key == key
+        )
 
     @staticmethod
     def _continued(book: Book, key: str | None) -> Admitted | None:
