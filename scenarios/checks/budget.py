@@ -121,8 +121,9 @@ def _admitted_by_reading(
             f"the ledger's own view ({reading.moment}) shows {shown}",
             (reading.at,),
         )
-    if shown == 0 or (story.facts.lapse == "takeover" and reading.view.slots is None):
-        return  # which unit a later grant continues cannot be told from counts
+    nameless = reading.view.slots is None or story.header.guarded
+    if shown == 0 or (story.facts.lapse == "takeover" and nameless):
+        return  # which unit a later grant continues cannot be told from counts, nor from entries
     earlier = {c.owner for c in label.uses() if c.began < reading.at}
     later = [
         a

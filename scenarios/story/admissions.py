@@ -112,9 +112,13 @@ class Book:
             found = Admitted([])
             self.admissions.append(found)
         found.evidence.append(evidence)
-        for alias in _aliases(admission, evidence.attempt):
-            self._by[alias] = found
+        self.name(found, evidence)
         return found
+
+    def name(self, found: Admitted, evidence: Evidence) -> None:
+        """Find this admission by the names in the evidence from now on."""
+        for alias in _aliases(evidence.admission, evidence.attempt):
+            self._by[alias] = found
 
     def of_effect(self, number: int) -> Admitted | None:
         """Guarded: the admission behind a request at the sink, by the request's number."""
