@@ -273,3 +273,17 @@ def exhausted_is_refused_and_given_back_later() -> History:
     h.release(use)
     h.use("r3")
     return h.history()
+
+
+def guarded_takeover_of_a_unit_whose_effect_never_left() -> History:
+    facts = Facts(slot_identity=True, key="derived", lapse="takeover", recovery="resend")
+    h = Builder(claims=REVOKES, facts=facts, operations=GUARDED)
+    h.issue()
+    first = h.begin("execute", request="r1", attempt="a1")
+    h.read("after_lapse", slots={"s1": "prepared"})
+    h.execute("r2", key="k1", node="n2")
+    h.read("after_heal", slots={"s1": "committed"})
+    h.sink_gets(first, "k1", "repeated", request="r1")
+    h.end(first, effects=1)
+    h.read(slots={"s1": "committed"})
+    return h.history()
