@@ -8,28 +8,35 @@ see are no excuse: an adapter marks them with ``env.at``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from .facts import FAILURE_POINTS, Required, TargetFacts, claims_made
 from .families import FAMILIES, Family, family
 from .placement import places
 from .preflight import Fitting
 
+CORE_CHECKS: Final = ("AO102", "AO103", "AO105", "AO302", "AO802")
+"""The core must have had its chance where processes were hurt. Some of it can only be seen by
+``inspect``: of a target that shows nothing, "core upheld" would say more than was looked at."""
+
 
 def required_of(families: Sequence[str]) -> Required:
     """What must have happened for a run of these families to be called complete."""
-    return Required(families=tuple(families), points=points_of(families))
+    points = points_of(families)
+    return Required(tuple(families), points, CORE_CHECKS if points else ())
 
 
 def target_facts(fitting: Fitting, families: Sequence[str]) -> TargetFacts:
     """One target's part of the frame."""
     name = fitting.greeting.name
     declared = fitting.greeting.declaration
-    placed = {place.name for place in places(fitting.survey)}
+    fires = {place.name for place in places(fitting.survey)}
+    fires.discard("FP12")  # placed wherever there is a recovery, reached where it sends again
     asked = points_of(families)
     excused = {
         point: why
         for point in asked
-        if point not in placed and (why := _excused(point, fitting)) is not None
+        if point not in fires and (why := _excused(point, fitting)) is not None
     }
     for other in FAMILIES:
         if other not in families and family(other).points:
@@ -76,6 +83,11 @@ def _excused(point: str, fitting: Fitting) -> str | None:
             return "the ledger has no commit"
         if survey.guarded and not fitting.greeting.declaration.facts.commits:
             return "nothing is recorded after the effect (declared)"
+    if point in ("FP11", "FP12"):
+        if "recover" not in survey.operations:
+            return "the ledger has no recovery"
+        if fitting.greeting.declaration.facts.recovery in ("manual", "none"):
+            return "recovery sends nothing again (declared)"
     if point in ("FP11", "FP12") and "recover" not in survey.operations:
         return "the ledger has no recover"
     sends = any(step.kind == "effect" for step in survey.steps.get("recover", ()))

@@ -22,6 +22,7 @@ from ..idempotent_sink.protocol import SinkLike
 from ..targets.terms import Deployment, Trust
 from ..targets.values import ValueProblem, decode
 from .calls import Setting
+from .checks import CHECKS
 from .client import Client, approve
 from .placement import Survey
 from .scene import units
@@ -75,6 +76,12 @@ def fit(
             "process can be killed and another one recover. Give it a store, or wait for the "
             "families that run in one process."
         )
+    for boundary in parent.greeting.declaration.boundaries:
+        if strange := [code for code in boundary.codes if code not in CHECKS]:
+            raise TargetProblem(
+                f"{parent.target}: the boundary {boundary.what!r} names {', '.join(strange)}, and "
+                "there is no such check. `admitone list checks` shows the codes."
+            )
     template = _deploy(parent, folder / "deployed", deadline_s or DEPLOY_DEADLINE_S)
     limit_s = deadline_s or patient_deadline_s(parent.greeting)
     return _Check(parent, template, folder, limit_s, sink).run()
@@ -206,6 +213,12 @@ class _Check:
                 f"{self._parent.target}: the ledger has prepare but no commit. Add commit, or "
                 "declare Facts(commits=False) if an admission is final."
             )
+        if "commit" in have and not self._facts.commits:
+            raise TargetProblem(
+                f"{self._parent.target}: it declares commits=False, and its ledger has a commit. "
+                "Leave one of them out: without a commit step no check asks whether units that "
+                "were admitted come to their end."
+            )
         return have
 
     def _use(self, stage: Stage, node: NodeHandle, client: Client) -> None:
@@ -251,9 +264,15 @@ class _Check:
         self._complain(stage, f"inspect after {op}")
         if view is None or (pending is None and op == "issue"):
             return
-        if self._facts.issues != "stored" and op == "issue":
-            return
         seen = units(view)
+        if self._facts.issues != "stored" and op == "issue":
+            if seen[0]:
+                raise TargetProblem(
+                    f"{self._parent.target}: it declares issues={self._facts.issues!r}, and "
+                    "inspect() shows a record right after issue. Declare issues='stored', so that "
+                    "a second record for the same confirmation is judged."
+                )
+            return
         admitted_somehow = seen[1] + seen[2] == prepared + committed
         if seen[0] and admitted_somehow and (op != "commit" or seen[2] == committed):
             return

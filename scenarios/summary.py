@@ -258,7 +258,8 @@ class RunTally:
             return "preflight"
         if verdicts["harness_error"] or verdicts["inconclusive"] or self.gaps():
             return "incomplete"
-        return "failed" if self.facts.strict and self.unmet_claims() else "passed"
+        doubtful = verdicts["not_claimed"] or self.unmet_claims()
+        return "failed" if self.facts.strict and doubtful else "passed"
 
     @property
     def exit_code(self) -> int:

@@ -6,6 +6,7 @@ both would pass silently, so both are refused before anything runs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
@@ -88,7 +89,7 @@ def _fits(value: object, hint: Any) -> bool:
         item = get_args(hint)[0]
         return isinstance(value, tuple) and all(_fits(each, item) for each in value)
     if hint is float:
-        return type(value) in (int, float)
+        return type(value) in (int, float) and 0 <= value < math.inf
     return type(value) is hint
 
 
@@ -99,7 +100,8 @@ def _shown(hint: Any) -> str:
         return " or ".join(_shown(choice) for choice in get_args(hint))
     if get_origin(hint) is tuple:
         return f"a tuple of any of {', '.join(get_args(get_args(hint)[0]))}"
-    return {NoneType: "None", bool: "True or False", float: "a number", str: "a text"}[hint]
+    number = "a number that is finite and not below 0"
+    return {NoneType: "None", bool: "True or False", float: number, str: "a text"}[hint]
 
 
 def _one_of(choices: Iterable[object]) -> str:

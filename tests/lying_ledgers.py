@@ -5,12 +5,44 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from admitone.targets import contract as c
 from admitone.targets.caplease.target import CapLeaseSqlite
 from admitone.targets.correct.json_flock import JsonFlockLedger, JsonFlockTarget, TicketFile
+
+
+def declared(boundaries: tuple[c.Boundary, ...] = (), **facts: Any) -> c.Declaration:
+    """What the correct ledger declares, but for this."""
+    right = JsonFlockTarget.declaration
+    return replace(right, facts=replace(right.facts, **facts), boundaries=boundaries)
+
+
+class CommitsNothing(JsonFlockTarget):
+    """It has a commit, and says that it has none."""
+
+    declaration = declared(commits=False)
+
+
+class HoldsNothing(JsonFlockTarget):
+    """It keeps its records in the store, and says that they are tokens in somebody's hand."""
+
+    declaration = declared(issues="held")
+
+
+class BoundedByNothing(JsonFlockTarget):
+    """Its documented limit names a check that does not exist."""
+
+    declaration = declared((c.Boundary("limit", "A sentence.", ("AO102", "AO1O2")),))
+
+
+class ShowsNothing(JsonFlockTarget):
+    """It cannot be looked into."""
+
+    def inspect(self, store: c.Json, approval: c.Approval) -> None:
+        return None
 
 
 class _Idle(JsonFlockLedger):

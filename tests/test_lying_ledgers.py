@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from admitone.scenarios.frame import target_facts
+from admitone.chaos.parent import TargetProblem
+from admitone.scenarios.frame import required_of, target_facts
 from admitone.scenarios.placement import places
 from admitone.scenarios.plan import Plan
 from tests.harness_world import conducted
@@ -53,3 +54,33 @@ def test_a_write_that_no_probe_sees_is_not_excused_by_one_that_is_seen(
 
 def test_an_audit_chain_to_which_nothing_is_appended(scratch: Path) -> None:
     assert codes_of("RecordsNothing", scratch, "FP5.kill.retry") == {"AO703"}
+
+
+@pytest.mark.parametrize(
+    ("target", "what"),
+    [
+        ("CommitsNothing", "commits=False, and its ledger has a commit"),
+        ("HoldsNothing", "issues='held', and inspect"),
+        ("BoundedByNothing", "'limit' names AO1O2, and there is no such check"),
+    ],
+)
+def test_a_declaration_that_would_switch_a_check_off(scratch: Path, target: str, what: str) -> None:
+    with (
+        pytest.raises(TargetProblem, match=what),
+        conducted(f"py:tests.lying_ledgers:{target}", scratch),
+    ):
+        pass
+
+
+def test_what_only_inspect_can_show_is_required_to_have_been_seen(scratch: Path) -> None:
+    name = "py:tests.lying_ledgers:ShowsNothing"
+    with conducted(name, scratch) as (conductor, _):
+        plan = Plan(name, "crash", ("FP8", "kill", "retry"), 1, "idempotent", 0)
+        result = conductor.play(plan).result
+    unseen = {code for code in required_of(("crash",)).checks if not result.opportunities[code]}
+    assert (result.verdict, unseen) == ("passed", {"AO105", "AO302"})
+
+
+def test_a_recovery_that_sends_nothing_again_has_no_receipt_to_lose(scratch: Path) -> None:
+    with conducted("builtin:correct/at-most-once", scratch) as (_, fitting):
+        assert list(target_facts(fitting, ("crash",)).not_applicable) == ["FP12"]
