@@ -60,6 +60,7 @@ FAMILIES: Final[dict[str, str]] = {
     "expiry": "expiry:ExpiryFamily",
     "delegation": "delegation:DelegationFamily",
     "lease": "lease:LeaseFamily",
+    "release": "release:ReleaseFamily",
     "reissuance": "reissuance:ReissuanceFamily",
     "binding": "binding:BindingFamily",
     "budgets": "budgets:BudgetsFamily",
