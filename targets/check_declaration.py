@@ -89,7 +89,9 @@ def _fits(value: object, hint: Any) -> bool:
         item = get_args(hint)[0]
         return isinstance(value, tuple) and all(_fits(each, item) for each in value)
     if hint is float:
-        return type(value) in (int, float) and 0 <= value < math.inf
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        return 0 <= value < math.inf
     return type(value) is hint
 
 

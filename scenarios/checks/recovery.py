@@ -76,7 +76,7 @@ def _applied(story: Story) -> Ruling:
                     f"the last view shows {committed} committed, the sink applied {effects}",
                     (*(a.at for a in label.applications), final.at),
                 )
-        for call in label.of("execute"):
+        for call in label.uses():
             entered = any(e.call is call for e in label.effects)
             if call.outcome == "replayed" and not entered:
                 docket.tried()
@@ -98,7 +98,7 @@ def _was_done(label: LabelStory, call: CallStory) -> bool:
         a.at < call.ended
         or a.effect is None
         or a.effect.call is None
-        or a.effect.call.op != "execute"
+        or a.effect.call.op in ("work", "open")
         or a.effect.sent < call.ended
         for a in label.applications
     )
@@ -250,8 +250,9 @@ CHECKS = (
         "committed without an effect",
         None,
         "seeds/000: Committed implies applied",
-        "The final view shows more committed units than effects applied under the label, or a "
-        "ledger that runs effects itself answered from memory although none was ever applied.",
+        "The final view shows more committed units than effects applied under the label, or a use "
+        "was answered as done before although no effect had been sent: that recovery did it later "
+        "makes the answer no truer.",
         "Commit or recovery does not ask for a receipt, or takes silence for success.",
         "Commit only with a genuine receipt for the unit's own key; ask the sink again where the "
         "receipt was lost.",

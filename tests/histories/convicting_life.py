@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from admitone.scenarios.history import History
 from admitone.targets.declaration import Facts
+from admitone.targets.replies import Recovered
 from admitone.targets.terms import Admission
 
 from ..historybuilder import GUARDED, Builder
@@ -54,6 +55,28 @@ def ao302_replayed_without_effect() -> History:
     h.kill()
     h.unknown(call)
     h.execute("r1", replayed=True, node="n2")
+    return h.history()
+
+
+def ao302_replayed_before_recovery_did_it() -> History:
+    h = Builder(operations=GUARDED)
+    h.issue()
+    call = h.begin("execute", request="r1", attempt="a1")
+    h.kill()
+    h.unknown(call)
+    h.execute("r1", replayed=True, node="n2")
+    recovery = h.begin("recover", "n9", "E9")
+    h.sink_gets(recovery, "k1", node="n9")
+    h.end(recovery, "granted", Recovered())
+    return h.history()
+
+
+def ao302_replayed_prepare_without_effect() -> History:
+    h = Builder(facts=ATTEMPTS)
+    h.issue()
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.prepare("r1", replayed=True, node="n2")
     return h.history()
 
 
