@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from admitone.targets.contract import Authorization, Busy
-from tests.ledger_world import Client, Sink, World
+from tests.ledger_world import Client, World
 
 
 def load(name: str) -> Any:
@@ -46,16 +46,19 @@ def consume(target: Any, store: Any, workspace: Path, attempt: str) -> None:
         line = say(type(answer).__name__)
 
 
-def sweep(target: Any, store: Any, workspace: Path, budget: int) -> None:
-    """For n = 1, 2, … a victim dies at its n-th line and a healer finishes, until one survives."""
+def sweep(target: Any, workspace: Path, budget: int) -> None:
+    """For n = 1, 2, … a victim dies at its n-th line and a healer finishes, until one survives.
+    Each pair has a store of its own: a ledger may run more lines the more it has to read."""
     outcomes: list[object] = []
     died: int = signal.SIGKILL
     while died:
         event = f"event-{len(outcomes) + 1}"
-        world = World(workspace, Sink(workspace / f"applied-{event}"))
+        (folder := workspace / event).mkdir()
+        store = target.deploy(folder).store
+        world = World.below(folder)
         died = in_child(partial(victim, target, store, world, event, budget))
         in_child(partial(healer, target, store, world, event, budget))
-        outcomes.append(json.loads((workspace / "healed.json").read_text()))
+        outcomes.append(json.loads((folder / "healed.json").read_text()))
     say(json.dumps(outcomes))
 
 
@@ -118,4 +121,4 @@ if __name__ == "__main__":
     if what == "consume":
         consume(*arguments, last)
     else:
-        sweep(*arguments, int(last))
+        sweep(arguments[0], arguments[2], int(last))

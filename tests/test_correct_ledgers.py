@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,32 +30,12 @@ from admitone.targets.contract import (
 from admitone.targets.correct.counter import CounterTarget
 from admitone.targets.correct.guarded import GuardedTarget
 from admitone.targets.correct.json_flock import JsonFlockTarget
-from tests.ledger_world import CALL, CONTEXT, TRUST, Client, World, key_of
+from tests.ledger_bench import Bench
+from tests.ledger_world import CALL, CONTEXT, TRUST, key_of
 
-ROOT = Path(__file__).parent.parent
 TARGETS = (CounterTarget, JsonFlockTarget, GuardedTarget)
 BUDGETS = (1, 2, 5)
 ODD_BUDGETS = (0, -1, 1.5, float("nan"), float("inf"), True, "1", 2**70, None)
-
-
-class Bench:
-    """One deployed store, and clients of it that are closed in the end."""
-
-    def __init__(self, target: Any, workspace: Path) -> None:
-        self.target = target
-        self.workspace = workspace
-        self.store = target.deploy(workspace).store
-        self._opened = ExitStack()
-
-    def client(self) -> Client:
-        client = Client(self.target, self.store, World.below(self.workspace))
-        gate = getattr(client.ledger, "gate", None)
-        if gate is not None:
-            self._opened.callback(gate.close)
-        return client
-
-    def close(self) -> None:
-        self._opened.close()
 
 
 def bench(cls: type, scratch: Path) -> Iterator[Bench]:
@@ -321,26 +300,11 @@ def test_each_claim_quotes_the_documentation(any_bench: Bench) -> None:
     assert {name for name, sentence in claims.items() if sentence not in text} == set()
 
 
-def program(bench: Bench, what: str, last: str) -> subprocess.Popen[str]:
-    target = type(bench.target)
-    named = f"{target.__module__}:{target.__name__}"
-    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-    arguments = [what, named, json.dumps(bench.store), str(bench.workspace), last]
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.ledger_programs", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-
-
 def test_eight_processes_get_what_the_budget_says(any_bench: Bench) -> None:
     """All eight have the ledger open before the first is told to go; twelve races."""
     client = any_bench.client()
     with ExitStack() as stack:
-        racers = [stack.enter_context(program(any_bench, "consume", f"a{n}")) for n in range(8)]
+        racers = [stack.enter_context(any_bench.program("consume", f"a{n}")) for n in range(8)]
         pipes = [(r.stdin, r.stdout) for r in racers if r.stdin and r.stdout]
         assert [out.readline() for _, out in pipes] == ["ready\n"] * 8
         for race, budget in enumerate(BUDGETS * 4):
@@ -357,7 +321,7 @@ def test_eight_processes_get_what_the_budget_says(any_bench: Bench) -> None:
 
 
 def test_killed_at_any_line_nothing_is_lost_or_doubled(any_bench: Bench) -> None:
-    with program(any_bench, "sweep", "2") as sweeper:
+    with any_bench.program("sweep", "2") as sweeper:
         assert sweeper.stdout
         outcomes = json.loads(sweeper.stdout.readline())
         sweeper.communicate("thanks\n")
