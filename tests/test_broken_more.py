@@ -1,7 +1,6 @@
 """More broken ledgers: each differs from its correct base in the way that is meant, and only so.
 
-Those over the reference are played on a ``Site``, those over ledgers of other makes with a
-``Client``: both stand in for the suite, in one process.
+These change the reference; ``test_broken_others.py`` has those over ledgers of other makes.
 """
 
 from __future__ import annotations
@@ -15,35 +14,24 @@ from typing import Any
 
 import pytest
 
-from admitone.targets.broken.lease_frees import LeaseFrees
 from admitone.targets.broken.ma2 import MA2
 from admitone.targets.broken.mc2a import MC2a
-from admitone.targets.broken.me3 import ME3
-from admitone.targets.broken.me4 import ME4
 from admitone.targets.broken.mi1 import MI1
 from admitone.targets.broken.mi2a import MI2a
 from admitone.targets.broken.mi3 import MI3
-from admitone.targets.broken.mp4a import MP4a
-from admitone.targets.broken.mp4b import MP4b
 from admitone.targets.broken.mp10 import MP10
 from admitone.targets.broken.mr2 import MR2
 from admitone.targets.broken.mv1 import MV1
-from admitone.targets.broken.mv1_lease import MV1Lease
 from admitone.targets.broken.mv1_me1 import MV1xME1
 from admitone.targets.broken.mv3 import MV3
-from admitone.targets.broken.release_after_effect import ReleaseAfterEffect
-from admitone.targets.broken.release_by_stranger import ReleaseByStranger
 from admitone.targets.caplease.ledger import CapLease
 from admitone.targets.caplease.target import CapLeaseSqlite
 from admitone.targets.contract import (
     Admission,
-    Busy,
     Done,
     Recovered,
     Refused,
-    Replayed,
     Revoked,
-    Unknown,
 )
 from tests.caplease_world import (
     CALL,
@@ -57,20 +45,8 @@ from tests.caplease_world import (
     prepared,
     receipt_for,
 )
-from tests.ledger_bench import Bench
-from tests.ledger_world import Client, Sink
 
 OVER_THE_REFERENCE = (MI1, MI2a, MI3, MP10, MC2a, MR2, MV1, MV1xME1, MV3, MA2)
-OVER_OTHERS = (
-    MP4a,
-    MP4b,
-    ME3,
-    ME4,
-    MV1Lease,
-    LeaseFrees,
-    ReleaseByStranger,
-    ReleaseAfterEffect,
-)
 
 
 @pytest.fixture
@@ -82,17 +58,6 @@ def site(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Site]:
 
 def over_reference(*targets: type[CapLeaseSqlite]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("site", targets, indirect=True, ids=lambda t: t.__name__)
-
-
-@pytest.fixture
-def bench(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Bench]:
-    made = Bench(request.param(), scratch)
-    yield made
-    made.close()
-
-
-def over_another(*targets: type) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("bench", targets, indirect=True, ids=lambda t: t.__name__)
 
 
 # undisturbed ---------------------------------------------------------------------------------
@@ -118,18 +83,6 @@ def test_undisturbed_use_is_right(site: Site) -> None:
 @over_reference(*OVER_THE_REFERENCE)
 def test_it_warms_up(site: Site) -> None:
     site.target.warm()
-
-
-@over_another(*(t for t in OVER_OTHERS if t is not MP4a))
-def test_undisturbed_use_of_another_make_is_right(bench: Bench) -> None:
-    client = bench.client()
-    auth = client.issue(2)
-    assert isinstance(client.use(auth, "one"), Done)
-    assert isinstance(client.use(auth, "one"), Replayed)
-    assert isinstance(client.use(auth, "two"), Done)
-    assert isinstance(client.use(auth, "three"), Refused)
-    assert client.states() == {"committed": 2}
-    assert client.world.sink.applied() == 2
 
 
 # issue ---------------------------------------------------------------------------------------
@@ -216,57 +169,6 @@ def test_mi3_revives_what_was_revoked(site: Site) -> None:
     ledger.revoke(granted)
     issued(ledger)
     assert isinstance(prepare(ledger, granted, "a"), Admission)
-
-
-# prepare and commit --------------------------------------------------------------------------
-
-
-@over_another(MP4a)
-def test_mp4a_admits_exactly_one_too_many(bench: Bench) -> None:
-    client = bench.client()
-    auth = client.issue(2)
-    answers = [client.use(auth, f"a{n}") for n in range(4)]
-    assert [type(answer) for answer in answers] == [Done, Done, Done, Refused]
-    view = client.look()
-    assert view.counts is not None
-    assert (view.counts.issued, view.counts.committed) == (-1, 3)
-
-
-def intrude(client: Client, do: Callable[[], object]) -> None:
-    """Do something between the two transactions of the next use."""
-    library = client.ledger._counter
-    right = library._transaction
-
-    def second_time() -> Any:
-        if len(begun) == 1:
-            begun.append(1)
-            do()
-        else:
-            begun.append(1)
-        return right()
-
-    begun: list[int] = []
-    library._transaction = second_time
-
-
-@over_another(MP4b)
-def test_mp4b_loses_an_update_where_there_is_a_budget_for_it(bench: Bench) -> None:
-    one, other = bench.client(), bench.client()
-    auth = one.issue(2)
-    intrude(one, lambda: other.use(auth, "second"))
-    assert isinstance(one.use(auth, "first"), Done)
-    assert isinstance(other.use(auth, "third"), Done)
-    assert isinstance(other.use(auth, "fourth"), Refused)
-    assert one.world.sink.applied() == 3
-
-
-@over_another(MP4b)
-def test_mp4b_is_right_with_a_budget_of_one(bench: Bench) -> None:
-    one, other = bench.client(), bench.client()
-    auth = one.issue(1)
-    intrude(one, lambda: other.use(auth, "second"))
-    assert isinstance(one.use(auth, "first"), Refused)
-    assert one.world.sink.applied() == 1
 
 
 @over_reference(CapLeaseSqlite, MP10)
@@ -392,23 +294,6 @@ def test_mv1_leaves_committed_slots_alone(site: Site) -> None:
     assert site.words(granted) == ["Committed"]
 
 
-@over_another(MV1Lease, LeaseFrees)
-def test_a_lapsed_seat_is_freed_and_given_anew(bench: Bench) -> None:
-    client = bench.client()
-    auth = client.issue(1)
-    slow = client.admit(auth, "slow")
-    client.world.clock_s += 2 * client.world.lease_s
-    assert isinstance(client.admit(auth, "second"), Refused)
-    bench.target.work(bench.store, client.world)
-    assert client.states() == {"issued": 1}
-    second = client.admit(auth, "second")
-    assert isinstance(second, Admission)
-    assert (second.key == slow.key) is (type(bench.target) is MV1Lease)
-    for admission in (slow, second):
-        client.world.effect(CALL.tool, CALL.args, admission.key)
-    assert client.world.sink.applied() == (1 if type(bench.target) is MV1Lease else 2)
-
-
 @over_reference(MV3)
 def test_mv3_recovers_into_another_slot(site: Site) -> None:
     ledger, _ = site.client()
@@ -466,81 +351,10 @@ def test_ma2_records_nothing_of_what_was_rolled_back(site: Site) -> None:
     assert audited(ledger).count == 2
 
 
-# guarded -------------------------------------------------------------------------------------
-
-
-@over_another(ME3)
-def test_me3_forgets_an_effect_that_it_got_no_answer_for(bench: Bench) -> None:
-    client = bench.client()
-    auth = client.issue(1)
-    client.world.sink.moods = ["lost"]
-    assert client.use(auth, "one") == Unknown("lost")
-    assert client.states() == {"issued": 1}
-    assert isinstance(client.use(auth, "one"), Done)
-    assert client.world.sink.applied() == 2
-    assert len(set(client.world.sink.keys)) == 2
-
-
-@over_another(ME3)
-def test_me3_sends_while_nothing_is_durable(bench: Bench) -> None:
-    client = bench.client()
-    auth = client.issue(1)
-    seen: list[dict[str, int]] = []
-    sink = client.world.sink
-
-    class Looking(Sink):
-        def effect(self, tool: str, args: Any, key: str | None = None) -> Any:
-            seen.append(client.states())
-            return Sink.effect(self, tool, args, key)
-
-    client.world.sink = Looking(sink.folder)
-    client.use(auth, "one")
-    assert seen == [{"issued": 1}]
-    assert client.states() == {"committed": 1}
-
-
-@over_another(ME4)
-@pytest.mark.parametrize("mood", ["lost", "away"])
-def test_me4_frees_a_unit_when_it_hears_nothing(bench: Bench, mood: str) -> None:
-    client = bench.client()
-    auth = client.issue(1)
-    client.world.sink.moods = [mood]
-    assert client.use(auth, "one") == Unknown(mood)
-    assert client.states() == {"issued": 1}
-    assert isinstance(client.use(auth, "two"), Done)
-    assert client.world.sink.applied() == (2 if mood == "lost" else 1)
-
-
-# release -------------------------------------------------------------------------------------
-
-
-@over_another(ReleaseByStranger, ReleaseAfterEffect)
-def test_who_may_release_and_when(bench: Bench) -> None:
-    holder, stranger = bench.client(), bench.client("stranger")
-    auth = holder.issue(2)
-    held, done = holder.admit(auth, "held"), holder.admit(auth, "done")
-    holder.finish(done)
-    by_stranger = stranger.ask("release", held, "so I heard")
-    after_effect = holder.ask("release", done, "no effect, honestly")
-    expected = (Done(), Refused("not_prepared"))
-    if type(bench.target) is ReleaseAfterEffect:
-        expected = (Refused("wrong_principal"), Done())  # type: ignore[assignment]
-    assert (by_stranger, after_effect) == expected
-    assert isinstance(holder.use(auth, "next"), Done)
-    assert holder.states() == {"committed": 2}
-
-
-@over_another(*OVER_OTHERS)
-def test_busy_stays_busy(bench: Bench) -> None:
-    """The adapters over other ledgers classify as those do."""
-    lock = sqlite3.OperationalError("database is locked")
-    assert isinstance(bench.target.classify(lock), Busy)
-    assert bench.target.classify(KeyError()) is None
-
-
 def test_every_broken_ledger_is_looked_at() -> None:
     from admitone.targets.registry import BUILTIN
     from tests.test_broken_ledgers import BROKEN
+    from tests.test_broken_others import OVER_OTHERS
 
     shipped = {e.factory.partition(":")[2] for e in BUILTIN.values() if e.kind == "broken"}
     seen = {target.__name__ for target in (*BROKEN, *OVER_THE_REFERENCE, *OVER_OTHERS)}
