@@ -101,7 +101,18 @@ class Client:
             asked.context,
             asked.validity,
         ]
-        pending = self.stage.call(node, "issue", args, Subject(self.label), self.executor, twist)
+        asking: list[Pending] = []
+
+        def ask() -> Pending:
+            subject = Subject(self.label)
+            asking.append(self.stage.call(node, "issue", args, subject, self.executor, twist))
+            return asking[-1]
+
+        if twist is PLAIN:
+            self._patiently(ask)
+        else:
+            ask()
+        pending = asking[-1]
         self.issued(pending)
         return pending
 

@@ -105,3 +105,19 @@ class RecordsNothing(CapLeaseSqlite):
                 tuple(entries)
 
         return Mute
+
+
+class _FirstBusy(JsonFlockLedger):
+    asked = 0
+
+    def issue(self, *asked: Any) -> Any:
+        self.asked += 1
+        return c.Busy() if self.asked == 1 else super().issue(*asked)
+
+
+class BusyAtFirst(JsonFlockTarget):
+    """A correct one: it is Busy whenever a process first asks it for something."""
+
+    def open(self, store: c.Json, env: c.Env) -> JsonFlockLedger:
+        right = super().open(store, env)
+        return _FirstBusy(right._file, right._confirmation_key)
