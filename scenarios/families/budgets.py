@@ -64,7 +64,7 @@ class BudgetsFamily:
     claims: tuple[str, ...] = ()
     rows: tuple[str, ...] = (
         *("BU01", "BU02", "BU04", "BU05", "BU06", "BU07", "BU08"),
-        *("CM08", "IS09", "PR12", "RQ13", "RQ14"),
+        *("CM08", "IS09", "PR12", "RQ14"),
     )
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:

@@ -50,8 +50,8 @@ class ReissuanceFamily:
     needs: tuple[str, ...] = ("issue",)
     claims: tuple[str, ...] = ()
     rows: tuple[str, ...] = (
-        *("IS01", "IS03", "IS05", "IS06", "IS08", "ID01", "ID06", "ID07", "ID08", "ID09"),
-        *("ID10", "ID11", "ID12", "CF05", "CF06", "CF07", "CF08", "AR14", "FX11", "FX12"),
+        *("IS01", "IS05", "IS06", "IS08", "ID01", "ID06", "ID07", "ID08", "ID09"),
+        *("ID10", "ID11", "ID12", "CF05", "CF06", "CF07", "AR14", "FX11", "FX12"),
     )
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
