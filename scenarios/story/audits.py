@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...chaos.events import AuditRead
 from ...targets.replies import Revoked
@@ -36,11 +36,13 @@ def audit_stories(history: History, calls: Mapping[int, CallStory]) -> tuple[Aud
 
 
 def surely_changed(calls: Mapping[int, CallStory], stored: bool) -> Iterator[CallStory]:
-    """Granted calls that changed the ledger and cannot be a repetition of an earlier one.
+    """Changes of the ledger that surely happened, each once: the first grant that was heard of.
 
-    ``stored``: Issue writes. A call counts only if nothing like it was ever asked before.
+    ``stored``: Issue writes. Where the same was asked before, and nobody heard of it, the change
+    may be of that time: the call that is told then begins with the first that asked.
     """
-    seen: set[tuple[str | None, ...]] = set()
+    asked: dict[tuple[str | None, ...], int] = {}
+    told: set[tuple[str | None, ...]] = set()
     fresh: set[tuple[str | None, str]] = set()  # admitted since, so no recovery settled them
     recovered = -1
     for call in calls.values():
@@ -50,14 +52,13 @@ def surely_changed(calls: Mapping[int, CallStory], stored: bool) -> Iterator[Cal
         what: tuple[str | None, ...] = (call.op, invoked.label, unit or call.owner)
         if call.op in ("issue", "revoke"):
             what = (call.op, invoked.label)
-        first = what not in seen
-        seen.add(what)
+        began = asked.setdefault(what, call.began)
         if call.op == "recover":
             recovered = max(recovered, call.ended)
             fresh.clear()
-        if not (first and call.acknowledged):
+        if what in told or not call.acknowledged:
             continue
-        if call.op == "prepare" and call.began > recovered:
+        if call.op == "prepare" and began > recovered:
             fresh.add((invoked.label, call.owner))
         changed = {
             "issue": stored,
@@ -68,7 +69,8 @@ def surely_changed(calls: Mapping[int, CallStory], stored: bool) -> Iterator[Cal
             "revoke": _stopped_some(call.value),
         }
         if changed.get(call.op, False):
-            yield call
+            told.add(what)
+            yield replace(call, began=began)
 
 
 def _stopped_some(value: object) -> bool:

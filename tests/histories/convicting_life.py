@@ -194,6 +194,16 @@ def ao703_no_record_of_a_commit_after_recovery() -> History:
     return h.history()
 
 
+def ao703_no_record_of_an_admission_whose_reply_was_lost() -> History:
+    h = Builder(claims=["audit"], facts=ATTEMPTS)
+    h.issue()
+    h.audit(1)
+    h.prepare("r1", unknown="dead")
+    h.prepare("r1")
+    h.audit(1)
+    return h.history()
+
+
 def ao704_does_not_verify() -> History:
     h = Builder(claims=["audit"])
     h.audit(3, ok=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from admitone.scenarios.history import History
 from admitone.targets.declaration import Facts
+from admitone.targets.replies import Recovered
 from admitone.targets.terms import Admission, Call, Validity
 
 from ..historybuilder import ARGS, GUARDED, Builder
@@ -40,6 +41,54 @@ def issue_asked_again_answers_the_same() -> History:
     h.issue()
     h.audit(1)
     h.read(issued=1)
+    return h.history()
+
+
+def admission_recorded_before_the_copy_though_its_reply_was_lost() -> History:
+    h = Builder(claims=["audit"], facts=ATTEMPTS)
+    h.issue()
+    h.prepare("r1", unknown="dead")
+    h.audit(2)
+    h.prepare("r1")
+    h.audit(2)
+    return h.history()
+
+
+def one_record_for_an_admission_that_was_asked_for_three_times() -> History:
+    h = Builder(claims=["audit"], facts=ATTEMPTS)
+    h.issue()
+    h.audit(1)
+    h.prepare("r1", unknown="dead")
+    h.prepare("r1", unknown="dropped")
+    h.prepare("r1")
+    h.prepare("r1")
+    h.audit(2)
+    return h.history()
+
+
+def recovery_sends_before_the_executor_does() -> History:
+    """Guarded: admitted, and held before its effect; recovery sends it under its key first."""
+    h = Builder(operations=GUARDED, facts=Facts(key="stored", recovery="resend"))
+    h.issue()
+    held = h.begin("execute", request="r1", attempt="a1")
+    resent = h.begin("recover", "n9", "E9")
+    h.sink_gets(resent, "k1")
+    h.end(resent, "granted", Recovered(settled=(Admission("R", key="k1", attempt="a1"),)))
+    h.sink_gets(held, "k1", "repeated", request="r1")
+    h.end(held, "granted", effects=1)
+    h.read(committed=1)
+    return h.history()
+
+
+def guarded_unit_passes_on_under_its_key() -> History:
+    """A lapsed holder that wakes sends under the key that its successor has as well."""
+    h = Builder(operations=GUARDED, facts=Facts(key="stored", lapse="takeover"))
+    h.issue()
+    slow = h.begin("execute", request="r1", attempt="a1")
+    h.sink_gets(slow, "k1", request="r1")
+    h.execute("r2", key="k1", sink="repeated", node="n2")
+    h.end(slow, "granted", effects=1)
+    h.read(committed=1)
     return h.history()
 
 
