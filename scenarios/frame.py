@@ -30,13 +30,12 @@ def target_facts(fitting: Fitting, families: Sequence[str]) -> TargetFacts:
     """One target's part of the frame."""
     name = fitting.greeting.name
     declared = fitting.greeting.declaration
-    fires = {place.name for place in places(fitting.survey)}
-    fires.discard("FP12")  # placed wherever there is a recovery, reached where it sends again
+    placed = {place.name for place in places(fitting.survey)}
     asked = points_of(families)
     excused = {
         point: why
         for point in asked
-        if point not in fires and (why := _excused(point, fitting)) is not None
+        if point not in placed and (why := _excused(point, fitting)) is not None
     }
     for other in FAMILIES:
         if other not in families and family(other).points:
@@ -83,11 +82,6 @@ def _excused(point: str, fitting: Fitting) -> str | None:
             return "the ledger has no commit"
         if survey.guarded and not fitting.greeting.declaration.facts.commits:
             return "nothing is recorded after the effect (declared)"
-    if point in ("FP11", "FP12"):
-        if "recover" not in survey.operations:
-            return "the ledger has no recovery"
-        if fitting.greeting.declaration.facts.recovery in ("manual", "none"):
-            return "recovery sends nothing again (declared)"
     if point in ("FP11", "FP12") and "recover" not in survey.operations:
         return "the ledger has no recover"
     sends = any(step.kind == "effect" for step in survey.steps.get("recover", ()))
