@@ -7,6 +7,7 @@ test; these are the kinds that those leave out.
 from __future__ import annotations
 
 import secrets
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -190,3 +191,35 @@ class NoRefund(CapLeaseSqlite):
 class FullRefund(CapLeaseSqlite):
     def ledger_class(self) -> type[CapLease]:
         return ClosesForEverything
+
+
+class OwnClock(CapLeaseSqlite):
+    """Correct, and reads the machine's clock instead of the one it is given."""
+
+    declaration = replace(
+        CapLeaseSqlite.declaration,
+        facts=replace(CapLeaseSqlite.declaration.facts, clock="node"),
+    )
+
+    def open(self, store: Any, env: Any) -> CapLease:
+        ledger = super().open(store, env)
+        ledger.env = MachineTime(env)  # type: ignore[assignment]
+        return ledger
+
+
+class MachineTime:
+    """An ``env`` whose clock is the machine's."""
+
+    def __init__(self, env: Any) -> None:
+        self._env = env
+
+    def now(self) -> float:
+        return time.time()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._env, name)
+
+
+class OwnClockThatNeverExpires(OwnClock):
+    def ledger_class(self) -> type[CapLease]:
+        return NeverExpires

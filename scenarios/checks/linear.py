@@ -169,7 +169,7 @@ CHECKS = (
         "AO406",
         "a refusal names a cause that did not hold",
         "precise_codes",
-        "the paper, section on structured denials: a denial names its cause",
+        "the paper, table 6: a structured denial names its cause",
         "Some cause for the refusal held, but not the one that its code names: exhausted while a "
         "unit was free, or revoked when no Revoke had been asked for.",
         "The code is found by a second look after the refusal, or one code stands for several "

@@ -64,6 +64,10 @@ class RevocationFamily:
             sink = SINKS[(turn // len(budgets)) % len(SINKS)]
             yield Plan(subject.target, self.name, shape, budget, sink, 0)
 
+    def replays(self, plan: Plan) -> bool:
+        """Whom the dead holder's lock goes to is chance, where two wait for it."""
+        return plan.params[0] != "waiter"
+
     def run(self, plan: Plan, scene: Scene) -> None:
         """Play one plan."""
         budgeted(plan, scene.declaration)

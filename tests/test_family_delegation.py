@@ -1,0 +1,61 @@
+"""Delegation: the reference is acquitted, and one ledger for each rule is convicted by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.played import acquitted, codes, played
+
+LEDGERS = "py:tests.order_ledgers:"
+
+
+def test_the_reference_is_acquitted(scratch: Path) -> None:
+    plans = (
+        "two.b2.idem.s0",
+        "narrow.session.b1.idem.s0",
+        "wide.task.b2.ctrl.s0",
+        "wide.budget.b1.idem.s0",
+        "mutated.b1.idem.s0",
+        "stranger.b1.ctrl.s0",
+        "conserved.b2.idem.s0",
+        "closed.twice.b2.idem.s0",
+        "closed.used.b1.ctrl.s0",
+        "revoked.b2.idem.s0",
+        "below.b2.idem.s0",
+        "orphaned.b1.ctrl.s0",
+        "cut.reply.drop.b1.idem.s0",
+    )
+    results = played("builtin:caplease-sqlite", "delegation", scratch, plans)
+    acquitted(results, "AO501", "AO502", "AO503", "AO504", "AO404", "AO204")
+
+
+def test_the_reference_is_acquitted_of_races(scratch: Path) -> None:
+    plans = (
+        "race.prepare.statement3.after.b1.idem.s0",
+        "race.delegate.write1.before.b2.idem.s0",
+        "both.delegate.statement3.after.b1.ctrl.s0",
+    )
+    results = played("builtin:caplease-sqlite", "delegation", scratch, plans)
+    acquitted(results, "AO502")
+    assert all(result.races_overlapped == 1 for result in results)
+
+
+@pytest.mark.parametrize(
+    ("target", "plan", "found"),
+    [
+        ("AnyChild", "wide.session.b1.idem.s0", {"AO501"}),
+        ("AnyChild", "wide.schema_epoch.b1.idem.s0", {"AO501"}),
+        ("MD1", "conserved.b1.idem.s0", {"AO502"}),
+        ("MD2", "both.delegate.write1.before.b1.idem.s0", {"AO502"}),
+        ("OneRecord", "revoked.b1.idem.s0", {"AO503"}),
+        ("OneRecord", "below.b2.idem.s0", {"AO503"}),
+        ("NoRefund", "closed.unused.b1.idem.s0", {"AO504"}),
+        ("FullRefund", "closed.used.b2.idem.s0", {"AO504", "AO104", "AO304"}),
+    ],
+)
+def test_each_rule_convicts_whoever_breaks_it(
+    target: str, plan: str, found: set[str], scratch: Path
+) -> None:
+    assert codes(played(LEDGERS + target, "delegation", scratch, [plan])) == found

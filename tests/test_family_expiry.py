@@ -1,0 +1,30 @@
+"""Expiry: judged by the clock of the node that asks, and never by its neighbour's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from admitone.scenarios.families.expiry import MOMENTS
+from tests.played import acquitted, codes, played
+
+ALL = tuple(f"{moment}.b1.idem.s0" for moment in MOMENTS)
+
+
+@pytest.mark.parametrize("name", ["caplease-sqlite", "correct/counter", "correct/guarded"])
+def test_a_correct_ledger_is_acquitted(name: str, scratch: Path) -> None:
+    acquitted(played(f"builtin:{name}", "expiry", scratch, ALL), "AO402", "AO404")
+
+
+def test_the_machines_clock_is_waited_for(scratch: Path) -> None:
+    target = "py:tests.order_ledgers:OwnClock"
+    results = played(target, "expiry", scratch, ["over.b1.idem.s0", "orphaned.b1.idem.s0"])
+    acquitted(results, "AO402", "AO404")
+
+
+@pytest.mark.parametrize("target", ["MX1", "OwnClockThatNeverExpires"])
+def test_a_ledger_that_never_expires_is_convicted(target: str, scratch: Path) -> None:
+    plans = ["over.b1.idem.s0", "edge.b2.ctrl.s0", "reissued.b1.idem.s0"]
+    results = played(f"py:tests.order_ledgers:{target}", "expiry", scratch, plans)
+    assert [codes([result]) for result in results] == [{"AO402"}] * 3
