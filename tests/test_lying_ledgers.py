@@ -81,12 +81,6 @@ def test_what_only_inspect_can_show_is_required_to_have_been_seen(scratch: Path)
     assert (result.verdict, unseen) == ("passed", {"AO105", "AO302"})
 
 
-def test_a_recovery_that_sends_nothing_again_has_no_receipt_to_lose(scratch: Path) -> None:
-    with conducted("builtin:correct/at-most-once", scratch) as (_, fitting):
-        excused = target_facts(fitting, ("crash",)).not_applicable
-        assert {f"FP{n}" for n in range(1, 13)} & excused.keys() == {"FP11", "FP12"}
-
-
 def test_a_busy_issue_is_asked_again_and_never_used_without_its_answer(scratch: Path) -> None:
     name = "py:tests.lying_ledgers:BusyAtFirst"
     with conducted(name, scratch) as (conductor, _):
