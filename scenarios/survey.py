@@ -63,10 +63,9 @@ def survey_rest(survey: Survey, stage: Stage, facts: Facts) -> Survey:
     return replace(survey, steps=steps, threads=threads, raises=raises, resumes=resumes)
 
 
-def _client(stage: Stage, facts: Facts, name: str) -> tuple[NodeHandle, Client]:
-    client = approve(
-        stage, facts, stage.setting.trust, random.Random(f"survey {name}"), 1
-    )  # reproducible, no secret
+def _client(stage: Stage, facts: Facts, name: str, budget: int = 1) -> tuple[NodeHandle, Client]:
+    rng = random.Random(f"survey {name}")  # reproducible, no secret
+    client = approve(stage, facts, stage.setting.trust, rng, budget)
     node = stage.node()
     stage.open(node, client.executor)
     return node, client
@@ -76,7 +75,9 @@ def _left_behind(survey: Survey, stage: Stage, facts: Facts) -> bool:
     """An executor dies between its admission and the end of its effect."""
     if "recover" not in survey.operations:
         return False
-    node, client = _client(stage, facts, "left behind")
+    many = stage.parent.greeting.declaration.claims_that("multi_budget")
+    # with a unit to spare, so that a recovery which wrongly takes another one shows its steps too
+    node, client = _client(stage, facts, "left behind", 2 if many else 1)
     client.issue(node)
     if client.authorization is None:
         return False

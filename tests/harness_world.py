@@ -40,17 +40,17 @@ def warmed(target: str, folder: Path, *, deadline_s: float = DEADLINE_S) -> Iter
 
 @contextmanager
 def conducted(
-    target: str, folder: Path, *, deadline_s: float | None = None
+    target: str, folder: Path, *, deadline_s: float | None = None, reference: bool = False
 ) -> Iterator[tuple[Conductor, Fitting]]:
     """A conductor of a target that passed the adapter check undisturbed; see ``fit``.
 
-    ``deadline_s``: for the schedules that are played then.
+    ``deadline_s``: for the schedules that are played then. ``reference``: see ``Conductor``.
     """
     with warmed(target, folder) as parent:
         fitting = fit(parent, folder)
         if deadline_s is not None:
             fitting = replace(fitting, deadline_s=deadline_s)
-        conductor = Conductor(parent, fitting, folder, reference=False)
+        conductor = Conductor(parent, fitting, folder, reference=reference)
         try:
             yield conductor, fitting
         finally:

@@ -1,0 +1,138 @@
+"""Crash: every kind of place and of hurt, on ledgers that stand it and on some that do not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from admitone.chaos.events import SinkApplied
+from admitone.scenarios.campaign import sampled_plans
+from admitone.scenarios.conductor import Conductor, Played
+from admitone.scenarios.families import WIDE_BUDGETS, Subjects
+from admitone.scenarios.families.crash import CrashFamily
+from admitone.scenarios.families.crash_beside import NAMES
+from admitone.scenarios.plan import Plan
+from admitone.scenarios.preflight import Fitting
+from tests.harness_world import conducted
+
+REFERENCE = "builtin:caplease-sqlite"
+STANDING = (
+    "FP1.write1.pause.retry.b1.idem",
+    "FP3.write1.hold.recover.b2.ctrl",
+    "FP4.reply.pause.recover.b2.idem",
+    "FP5.hold.retry.b1.ctrl",
+    "FP6.pause.recover.b2.idem",
+    "FP8.hold.recover.b1.idem",
+    "FP3.write1.second.recover.b1.idem",
+    "FP4.write1.revoke.recover.b2.idem",
+    "FP3.write1.waiter.recover.b2.ctrl",
+)
+FAILING = (
+    "FP1.write1.io-lost.recover.b2.idem",
+    "FP2.write1.io-kept.retry.b1.idem",
+    "FP4.write1.io-kept.retry.b2.ctrl",
+    "FP9.write1.io-lost.retry.b1.idem",
+)
+RECOVERERS = (
+    "FP11.reply.sent.kill.b1.ctrl",
+    "FP11.reply.unsent.twice.b2.idem",
+    "FP12.unanswered.unsent.kill.b2.idem",
+    "FP12.write1.sent.twice.b2.idem",
+)
+BESIDE = (
+    "RV-before.write1.kill.b1.idem",
+    "RV-after.reply.drop.b2.ctrl",
+    "DG-before.write1.drop.b2.idem",
+    "DG-after.write1.kill.b2.idem",
+)
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Conductor, Fitting]]:
+    with conducted(REFERENCE, tmp_path_factory.mktemp("crash"), reference=True) as both:
+        yield both
+
+
+def play(conductor: Conductor, target: str, name: str) -> Played:
+    plan = Plan.parse(f"{target.removeprefix('builtin:')}/crash:{name}.s0@1")
+    return conductor.play(replace(plan, target=target))
+
+
+@pytest.mark.parametrize("name", [*STANDING, *FAILING, *RECOVERERS, *BESIDE])
+def test_the_reference_stands_it(name: str, reference: tuple[Conductor, Fitting]) -> None:
+    result = play(reference[0], REFERENCE, name).result
+    assert (result.verdict, result.reason) == ("passed", "")
+    point = name.partition(".")[0]
+    [use] = [use for use in result.points if use.name == point]
+    assert use.fired == use.armed == (2 if ".twice." in name else 1)
+    assert result.opportunities["AO102"]
+
+
+@pytest.mark.parametrize(("sink", "effects"), [("idem", 1), ("ctrl", 2)])
+def test_only_the_control_sink_has_a_gap(
+    sink: str, effects: int, reference: tuple[Conductor, Fitting]
+) -> None:
+    played = play(reference[0], REFERENCE, f"FP7.kill.retry.b1.{sink}")
+    assert played.result.verdict == "passed"
+    assert sum(1 for _ in played.history.events(SinkApplied)) == effects
+    assert played.result.relies_on_sink == ("yes" if sink == "ctrl" else "not exercised")
+
+
+@pytest.mark.parametrize("name", ["FP12.unanswered.unsent.kill.b1", "FP12.write1.sent.kill.b1"])
+def test_a_killed_recoverer_doubles_the_effect_on_the_control_sink(
+    name: str, reference: tuple[Conductor, Fitting]
+) -> None:
+    assert play(reference[0], REFERENCE, f"{name}.ctrl").result.relies_on_sink == "yes"
+
+
+def test_what_the_store_cannot_raise_is_not_exercised(
+    reference: tuple[Conductor, Fitting],
+) -> None:
+    conductor, fitting = reference
+    assert "busy" not in fitting.survey.raises  # a write-ahead log is never busy at COMMIT
+    result = play(conductor, REFERENCE, "FP3.write1.busy.retry.b1.idem").result
+    assert result.verdict == "not_exercised"
+    assert "no error could be raised" in result.reason
+    assert not any(use.fired for use in result.points)
+
+
+def test_every_point_is_placed_and_the_required_set_stays_small(
+    reference: tuple[Conductor, Fitting],
+) -> None:
+    _, fitting = reference
+    subject = Subjects(REFERENCE, fitting.greeting.declaration, fitting.survey)
+    plans = list(CrashFamily().placed(subject))
+    assert {plan.params[0] for plan in plans} == {*CrashFamily.points, *NAMES}
+    assert len({plan.id for plan in plans}) == len(plans) < 350
+    assert {plan.budget for plan in plans} == {1, 2}
+
+
+def test_sampling_widens_budgets_and_nothing_else() -> None:
+    placed = [Plan(REFERENCE, "crash", ("FP3", "write1", "kill", "retry"), 2, "idempotent", 0)]
+    samples = sampled_plans(placed, 0)
+    found = [next(samples) for _ in range(40)]
+    assert {plan.budget for plan in found} == set(WIDE_BUDGETS[1:])
+    assert {plan.params for plan in found} == {placed[0].params}
+    one = replace(placed[0], budget=1)
+    assert CrashFamily().sampled(one, random.Random(0)) == one
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "code"),
+    [
+        ("builtin:broken/MV3", "FP11.reply.sent.kill.b2.idem", "AO303"),
+        ("builtin:broken/ME1", "FP12.unanswered.sent.kill.b2.idem", "AO103"),
+        ("builtin:broken/ME3", "FP8.kill.retry.b1.idem", "AO105"),
+        ("builtin:broken/ME4", "FP7.kill.retry.b1.ctrl", "AO105"),
+        ("builtin:broken/MC2a", "FP3.write1.io-lost.retry.b1.idem", "AO701"),
+        ("builtin:broken/MA2", "FP4.write1.kill.retry.b1.idem", "AO703"),
+    ],
+)
+def test_a_broken_ledger_is_convicted(target: str, name: str, code: str, scratch: Path) -> None:
+    with conducted(target, scratch) as (conductor, _):
+        result = play(conductor, target, name).result
+    assert code in {finding.code for finding in result.findings}
