@@ -17,6 +17,9 @@ from .scene import Scene
 
 HOWS: Final = ("kill", "drop")
 
+_NAMES: Final = {"revoke": "RV", "delegate": "DG"}
+"""What reports call the points of an operation, beside the twelve."""
+
 
 def cuts_of(survey: Survey, op: str) -> Iterator[tuple[str, ...]]:
     """Every cut of one operation, as tokens of a plan: ``write1.before.kill``, ``reply.drop``."""
@@ -38,7 +41,7 @@ def cut(
         )
     *place, how = tokens
     before = place[-1] == "before"
-    name = f"{op}-before-commit" if before else f"{op}-unacknowledged"
+    name = f"{_NAMES[op]}-before" if before else f"{_NAMES[op]}-after"
     if place == ["reply"]:
         point = Point(op, "reply", "before", 1)
     else:

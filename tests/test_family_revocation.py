@@ -38,7 +38,7 @@ def test_whoever_is_held_or_waits_is_not_accused(name: str, scratch: Path) -> No
     results = played(f"builtin:{name}", "revocation", scratch, plans)
     acquitted(results, "AO401", "AO403")
     assert [result.races_overlapped for result in results] == [1, 1, 0]
-    assert results[2].points[0].name == "revoke-unacknowledged"
+    assert results[2].points[0].name == "RV-after"
     assert results[2].points[0].fired == 1
 
 
