@@ -124,7 +124,7 @@ def test_sampling_widens_budgets_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("target", "name", "code"),
     [
-        ("builtin:broken/MV3", "FP11.reply.sent.kill.b2.idem", "AO303"),
+        ("builtin:broken/MV3", "FP11.reply.unsent.kill.b2.idem", "AO301"),
         ("builtin:broken/ME1", "FP12.unanswered.sent.kill.b2.idem", "AO103"),
         ("builtin:broken/ME3", "FP8.kill.retry.b1.idem", "AO105"),
         ("builtin:broken/ME4", "FP7.kill.retry.b1.ctrl", "AO105"),
