@@ -163,7 +163,8 @@ class Node:
         shown = "".join(traceback.format_exception_only(raised)).strip()[:DETAIL_LIMIT]
         verdict: object = None
         classify = getattr(self._target, "classify", None)
-        if classify is not None and call.op in OPERATIONS and not isinstance(raised, CannotTravel):
+        named = call.op == "open" or call.op in OPERATIONS
+        if classify is not None and named and not isinstance(raised, CannotTravel):
             try:
                 verdict = classify(raised)
             except BaseException as worse:

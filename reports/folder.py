@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
 from dataclasses import dataclass
@@ -53,7 +54,22 @@ class ReportFolder:
                 root,
                 "give another folder with --report-dir, or make this one writable",
             ) from error
+        folder._claim()
         return folder
+
+    def _claim(self) -> None:
+        """Two runs in one folder would destroy each other's journal. The lock is the process's,
+        and ends with it."""
+        lock = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            raise ReportProblem(
+                "another run is writing its reports there",
+                self.root,
+                "wait for it, or give another folder with --report-dir",
+            ) from None
 
     @property
     def journal(self) -> Path:

@@ -33,7 +33,7 @@ from .worker import Bench, Broke, Order, run_worker
 
 VARIANT_TOKENS: Final = frozenset(
     {
-        *("kill", "drop", "pause", "hold", "busy", "io-lost", "io-kept"),
+        *("kill", "drop"),
         *("retry", "recover", "gone", "second", "revoke", "waiter", "sent", "unsent", "twice"),
         *("same", "trio", "jitter", "barrier"),
     }

@@ -37,6 +37,9 @@ from .stage import Stage
 BUSY_TRIES: Final = 200
 """Bound on the repeats of one call that answers Busy."""
 
+BRIEF_S: Final = 0.1
+"""How long Busy is asked again where recovery has not run yet, seconds."""
+
 BUSY_MARGIN_S: Final = 3.0
 """What a loaded machine may add to a target's own waits_s and lease, seconds."""
 
@@ -195,12 +198,13 @@ class Client:
 
     # whole pieces ----------------------------------------------------------------------------
 
-    def finish(self, node: NodeHandle, use: Use) -> Answer:
+    def finish(self, node: NodeHandle, use: Use, *, brief: bool = False) -> Answer:
         """Take one use to its end, undisturbed: admission, effect, commit. Busy is asked again
-        for as long as the target says that it may wait, never longer."""
+        for as long as the target says that it may wait, never longer. ``brief``: a few times
+        only, because something else has still to happen (recovery, say) before it can end."""
         if "execute" in node.operations:
-            return self._patiently(lambda: self.execute(node, use))
-        answer = self._patiently(lambda: self.prepare(node, use))
+            return self._patiently(lambda: self.execute(node, use), brief=brief)
+        answer = self._patiently(lambda: self.prepare(node, use), brief=brief)
         if answer.granted and use.admission is not None:
             self.carry_out(node, use, use.admission)
         return answer
@@ -287,9 +291,11 @@ class Client:
     def _made_key(self, attempt: str) -> str:
         return self.keys.setdefault(attempt, f"suite-{attempt}")
 
-    def _patiently(self, ask: Any) -> Answer:
+    def _patiently(self, ask: Any, *, brief: bool = False) -> Answer:
         """Repeat a call that answers Busy, bounded in time and number."""
         limit_s = self.facts.waits_s + self.stage.setting.lease_s + BUSY_MARGIN_S
+        if brief:
+            limit_s = BRIEF_S
         until = time.monotonic() + limit_s
         for tries in range(BUSY_TRIES):
             pending: Pending | None = ask()

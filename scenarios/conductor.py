@@ -17,6 +17,7 @@ from ..chaos.handle import NodeHandle
 from ..chaos.parent import WarmParent
 from ..chaos.recorder import Recorder
 from ..idempotent_sink.process import SinkProcess
+from ..idempotent_sink.sink import Sink
 from ..targets.replies import EffectUnknown
 from .calls import Setting
 from .families import Family, family
@@ -211,7 +212,13 @@ def _look_past(scene: Scene) -> None:
     """A ledger can reach a sink with an url by itself, and what it sends there is no line of the
     history: effects that nobody counted must not end in a pass, nor in an accusation."""
     sink = scene.stage.desk.sink
-    if not isinstance(sink, SinkProcess) or scene.stage.blinded:
+    if scene.stage.blinded:
+        return
+    if isinstance(sink, Sink):
+        if sink.application_count() != scene.stage.desk.applied_by[id(sink)]:
+            scene.stage.blind("the sink's store was changed by somebody else than the suite")
+        return
+    if not isinstance(sink, SinkProcess):
         return
     try:
         past = len(sink.requests()) - scene.stage.desk.passed_on

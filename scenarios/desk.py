@@ -8,6 +8,7 @@ answer is lost (FP8). The sink itself knows nothing of faults.
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -53,6 +54,7 @@ class Desk:
         self._received = 0
         self._made_keys = 0
         self.effects = 0
+        self.applied_by: Counter[int] = Counter()  # by the identity of the sink
 
     def open(self, node: NodeHandle, message: Message, request: str | None) -> Letter:
         """Read a node's question. Raises ``ValueProblem`` where it is malformed."""
@@ -91,6 +93,7 @@ class Desk:
             return
         if found.how == "applied" and found.application and found.receipt:
             self.effects += 1
+            self.applied_by[id(self.sink)] += 1
             self._recorder.record(
                 "sink",
                 SinkApplied(
@@ -124,6 +127,7 @@ class Desk:
         found = deliver()
         if found is not None:
             self.effects += 1
+            self.applied_by[id(self.sink)] += 1
             label = find_label(letter.args)
             applied = SinkApplied(number, found.number, letter.key, label, found.digest)
             self._recorder.record("sink", applied)

@@ -43,7 +43,7 @@ def claims_made(declaration: Declaration) -> Mapping[str, str]:
     """Every claim of a target, facts that are claims among them, with the sentence behind it."""
     facts = declaration.facts
     made = {
-        "key": facts.key == "derived",
+        "key": facts.key != "none",
         "attempt_identity": facts.attempt_identity,
         "slot_identity": facts.slot_identity,
         "binds": bool(facts.binds),

@@ -281,7 +281,9 @@ class _Check:
             f"it shows known={seen[0]}, prepared={seen[1]}, committed={seen[2]}; expected "
             f"known=True, prepared={prepared}, committed={committed}. Either inspect() looks "
             "elsewhere than open() writes (it runs in a process of its own), or it misreads the "
-            "ledger's words, or the state is kept in the client's memory."
+            "ledger's words, or the state is kept in the client's memory, or the ledger "
+            "acknowledged what it had not written (that would be AO701: what was acknowledged is "
+            "gone)."
         )
 
     def _shared(self, stage: Stage, first: NodeHandle, client: Client) -> None:

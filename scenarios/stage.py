@@ -225,6 +225,9 @@ class Stage:
         """
         number = message.get("reply", message.get("call"))
         about = self._open.get(number, pending) if type(number) is int else pending
+        if type(number) is int and "reply" not in message and about.call != number:
+            self._lost(pending, Garbage(f"it speaks of call {number}, which nobody made"))
+            return True
         about = about if about.node is pending.node else pending
         settled = self._heard(about, message)
         return settled if about is pending or pending.answer is not None else None

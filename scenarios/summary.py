@@ -223,7 +223,10 @@ class RunTally:
         if not any(f.judged for t in self.targets.values() for f in t.families.values()):
             gaps.append(Gap("run", "everything", "", _NOTHING_RAN))
         if self.required_left:
-            why = f"{self.required_left} schedules of the required set did not run"
+            why = (
+                f"{self.required_left} schedules of the required set did not run; "
+                "give it more time: --profile ci, or --max-time S"
+            )
             gaps.append(Gap("schedules", "required set", "", why))
         for target in self.targets.values():
             gaps += _gaps_of(target, self.facts.required)
@@ -338,7 +341,14 @@ def _gaps_of(target: TargetTally, required: Required) -> Iterator[Gap]:
     for code in required.points:
         point = target.points.get(code, PointTally(code))
         if code not in excused and not point.fired:
-            yield Gap("point", code, name, f"armed {point.armed} times, never fired")
+            why = f"armed {point.armed} times, never fired"
+            if not point.armed:
+                why += (
+                    "; no durable write was seen there: if the ledger makes one that no probe "
+                    'sees, mark it in the adapter with env.at("before-write") and '
+                    'env.at("after-write")'
+                )
+            yield Gap("point", code, name, why)
     for code in required.checks:
         check = target.checks.get(code, CheckTally(code))
         if code not in excused and not check.opportunities and not check.violations:

@@ -129,7 +129,8 @@ class Reply:
 
     ``raised``: the exception that ``value`` was classified from. ``entered``: how often the call
     asked the sink for an effect; ``not_applied``: how often it heard a definite no; ``wrote``:
-    how many durable writes were seen in it.
+    how many durable writes were seen in it; ``fired``: an error that the harness asked for at a
+    stop was really raised there.
     """
 
     reply: int
@@ -138,6 +139,7 @@ class Reply:
     not_applied: int
     wrote: int
     raised: str | None = None
+    fired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,7 @@ class Unclassified:
     entered: int
     not_applied: int
     wrote: int
+    fired: bool = False
 
 
 @dataclass(frozen=True, slots=True)

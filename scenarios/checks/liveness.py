@@ -208,7 +208,16 @@ def _honestly_held(story: Story, label: LabelStory, call: CallStory) -> bool:
         c.outcome == "unknown" and c.owner not in proven for c in label.uses()
     )
     settles = story.claims("recover") and story.facts.lapse == "none"
-    return in_flight and unsettled and not settles
+    return in_flight and unsettled and not (settles and _recovered_before(story, call))
+
+
+def _recovered_before(story: Story, call: CallStory) -> bool:
+    """Recovery had been run to its end, after the last fault and before this call."""
+    struck = max((d.ended for d in story.disturbances if d.began < call.began), default=-1)
+    return any(
+        c.op == "recover" and c.granted and c.began > struck and c.ended < call.began
+        for c in story.calls.values()
+    )
 
 
 def _too_long(

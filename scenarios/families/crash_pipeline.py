@@ -152,28 +152,33 @@ def _heal(
     lives = victim.alive and (hurt.variant in RAISES or scene.draws.random() < 0.5)
     asker = victim if lives else healer
     scene.phase("recover")
-    if order == "retry":
-        ask_again(scene, client, hurt, asker)
+    waiting = order == "retry" and ask_again(scene, client, hurt, asker, brief=True)
     finds = scene.declaration.claims_that("finds_unfinished")
     client.recover(healer, unaided=finds and scene.draws.random() < 0.5)
-    if order == "recover":
+    if order == "recover" or waiting:
         ask_again(scene, client, hurt, asker)
     if letter is not None and not early:
         scene.stage.desk.deliver(letter)
         client.recover(healer)
 
 
-def ask_again(scene: Scene, client: Client, hurt: Hurt, asker: NodeHandle) -> None:
-    """The benign retry of the hurt request: the same attempt, nothing invented."""
+def ask_again(
+    scene: Scene, client: Client, hurt: Hurt, asker: NodeHandle, *, brief: bool = False
+) -> bool:
+    """The benign retry of the hurt request: the same attempt, nothing invented.
+
+    True: it was told to wait (Busy), and is to be asked once more when recovery has run.
+    """
     use, attempts = hurt.use, scene.facts.attempt_identity
     if client.authorization is None or not asker.alive:
-        return
+        return False
     lives = hurt.variant != "kill"
     if use.receipt is not None and use.admission is not None and lives:
         client.commit(asker, use, use.admission)  # its client lives, and has the receipt
     elif use.admission is not None and lives:
         client.carry_out(asker, use, use.admission)
     elif hurt.variant in RAISES and hurt.outcome in ("refused", "replayed") and not use.unknown:
-        return  # it was told that nothing will come of it
+        return False  # it was told that nothing will come of it
     elif attempts or not (use.unknown or use.done or use.admission):
-        client.finish(asker, use)
+        return client.finish(asker, use, brief=brief).outcome == "busy"
+    return False

@@ -17,7 +17,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from . import __version__
 
@@ -27,7 +27,11 @@ class UsageProblem(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says a wrong option in one line, and where the right ones stand."""
+    """Says a wrong option in one line, and where the right ones stand. No abbreviations: what a
+    script says today must not mean another option tomorrow."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**{**named, "allow_abbrev": False})
 
     def error(self, message: str) -> NoReturn:
         raise UsageProblem(f"{message}. See: {self.prog} --help")

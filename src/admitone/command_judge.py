@@ -44,8 +44,9 @@ def judge(options: argparse.Namespace) -> int:
 
 def report(options: argparse.Namespace) -> int:
     """Fold a journal and print its closing block; the exit code that the run had."""
+    path = options.journal / "journal.jsonl" if options.journal.is_dir() else options.journal
     try:
-        journal = read_journal(options.journal)
+        journal = read_journal(path)
     except JournalProblem as problem:
         raise UsageProblem(
             f"report: {problem}; give the journal.jsonl of a report folder"
@@ -57,7 +58,7 @@ def report(options: argparse.Namespace) -> int:
     tally.stop(
         end.reason, duration_s=end.duration_s, detail=end.detail, required_left=end.required_left
     )
-    Closing(sys.stdout, [str(options.journal)]).end(tally)
+    Closing(sys.stdout, [str(path)]).end(tally)
     if journal.note:
         print(f"admitone: {journal.note}", file=sys.stderr)
     return 130 if journal.exit_code is None else journal.exit_code
