@@ -20,6 +20,9 @@ HISTORY_VERSION: Final = 1
 
 Outcome = Literal["granted", "replayed", "refused", "busy", "unknown"]
 
+Fault = Literal["target", "harness"]
+"""Whose fault it is that a schedule cannot be judged."""
+
 Why = Literal[
     "reply",  # the ledger said so
     "classified",  # its exception was classified so
@@ -239,7 +242,7 @@ class Harm:
     """Something that makes the schedule unjudgeable: a protocol error, an unclassified exception,
     a hang without a fault. ``fault`` names whose it is: "target" or "harness"."""
 
-    fault: Literal["target", "harness"]
+    fault: Fault
     what: str
     detail: str = ""
 

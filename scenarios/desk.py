@@ -7,8 +7,8 @@ answer is lost (FP8). The sink itself knows nothing of faults.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 

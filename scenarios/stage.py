@@ -15,6 +15,7 @@ from ..chaos.channel import Message
 from ..chaos.events import (
     Armed,
     Clock,
+    Fault,
     Harm,
     Invoked,
     Killed,
@@ -55,20 +56,16 @@ class Stage:
         self.trace = False
         self.clocks = False
         self._calls = 0
-        self._names = 0
         self._open: dict[int, Pending] = {}
 
     # nodes -----------------------------------------------------------------------------------
 
     def node(self, node: NodeHandle | None = None) -> NodeHandle:
         """A new node (or one that served the schedule before), not yet opened."""
-        self._names += 1
-        name = f"n{self._names}"
-        if node is None:
-            node = self.parent.fork(name)
-        node.name = name
-        self.nodes.append(node)
-        return node
+        name = f"n{len(self.nodes) + 1}"
+        self.nodes.append(node or self.parent.fork(name))
+        self.nodes[-1].name = name
+        return self.nodes[-1]
 
     def open(self, node: NodeHandle, executor: str, *, skew_s: float = 0.0) -> Answer:
         """Open the ledger in a node, as this executor. ``clocks``: write down what each shows."""
@@ -369,11 +366,10 @@ class Stage:
         if pending.answer is None:
             self._replied(pending, Answer("unknown", why="dead"))
 
-    def harm(self, fault: str, what: str, detail: str = "") -> None:
+    def harm(self, fault: Fault, what: str, detail: str = "") -> None:
         """Something that makes the schedule unjudgeable happened."""
         self.harmed = True
-        whose: Any = fault
-        self.recorder.record("harness", Harm(whose, what, detail))
+        self.recorder.record("harness", Harm(fault, what, detail))
 
     def blind(self, what: str) -> None:
         """The ground truth has a hole, through no fault of the ledger: nothing may be judged."""

@@ -231,7 +231,11 @@ class Builder:
         twice: bool = False,
     ) -> None:
         """The workload sends the effect of an admission."""
-        about = {"request": use.request, "attempt": use.attempt, "admission": use.admission}
+        about: dict[str, Any] = {
+            "request": use.request,
+            "attempt": use.attempt,
+            "admission": use.admission,
+        }
         call = self.begin("effect", node, executor, **about)
         key = key or use.admission.key or f"suite-{use.attempt}"
         self.sink_gets(call, key, how, args=args, label=label, request=use.request, node=node)
@@ -274,12 +278,20 @@ class Builder:
     def commit(
         self, use: Use, refused: str | None = None, unknown: Why | None = None, node: str = "n1"
     ) -> None:
-        about = {"request": use.request, "attempt": use.attempt, "admission": use.admission}
+        about: dict[str, Any] = {
+            "request": use.request,
+            "attempt": use.attempt,
+            "admission": use.admission,
+        }
         call = self.begin("commit", node, **about)
         self._answer(call, Done(), refused, None, False, unknown, None)
 
     def release(self, use: Use, executor: str = "E1", unknown: Why | None = None) -> None:
-        about = {"request": use.request, "attempt": use.attempt, "admission": use.admission}
+        about: dict[str, Any] = {
+            "request": use.request,
+            "attempt": use.attempt,
+            "admission": use.admission,
+        }
         call = self.begin("release", "n1", executor, **about)
         self._answer(call, Done(), None, None, False, unknown, None)
 

@@ -41,7 +41,7 @@ class BoundedByNothing(JsonFlockTarget):
 class ShowsNothing(JsonFlockTarget):
     """It cannot be looked into."""
 
-    def inspect(self, store: c.Json, approval: c.Approval) -> None:
+    def inspect(self, store: c.Json, approval: c.Approval) -> Any:
         return None
 
 

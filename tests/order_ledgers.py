@@ -203,7 +203,7 @@ class OwnClock(CapLeaseSqlite):
 
     def open(self, store: Any, env: Any) -> CapLease:
         ledger = super().open(store, env)
-        ledger.env = MachineTime(env)  # type: ignore[assignment]
+        ledger.env = MachineTime(env)
         return ledger
 
 

@@ -7,6 +7,7 @@ by hand stand beside the random ones.
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Final
 
 import pytest
 from hypothesis import given, settings
@@ -91,11 +92,12 @@ def revokes(draw: st.DrawFn) -> Revoke:
     st.lists(revokes(), max_size=2),
 )
 def test_it_agrees_with_a_search(budget: int, used: list[Prepare], ended: list[Revoke]) -> None:
-    operations = [*used, *ended]
+    operations: list[Operation] = [*used, *ended]
     assert (explain(budget, operations) is not None) == searched(budget, operations)
 
 
-ok, no = "granted", "refused"
+ok: Final = "granted"
+no: Final = "refused"
 KNOWN: dict[str, tuple[bool, int, list[Operation]]] = {
     "nothing": (True, 1, []),
     "one more than there is": (False, 1, [Prepare(ok, 0, 1), Prepare(ok, 2, 3)]),

@@ -145,7 +145,11 @@ class Described(CapLeaseSqlite):
         (Declaration(claims={"revok": "It revokes."}), "no claim 'revok'", "revoke"),
         (Declaration(claims={"zzz": "It does."}), "no claim 'zzz'", "one of 'multi_budget'"),
         (Declaration(claims={"revoke": "  "}), "revoke has no sentence", "quote"),
-        (Declaration(claims={"revoke": True}), "revoke has no sentence", "quote"),  # type: ignore[dict-item]
+        (
+            Declaration(claims={"revoke": True}),  # type: ignore[dict-item]
+            "revoke has no sentence",
+            "quote",
+        ),
         (Declaration(claims=["revoke"]), "no mapping", "claims={"),  # type: ignore[arg-type]
         (Declaration(boundaries=(Boundary("w", ""),)), "'w' has no sentence", "quote"),
         (Declaration(boundaries=("w",)), "no Boundary", "Boundary("),  # type: ignore[arg-type]

@@ -97,7 +97,8 @@ def test_unfit_requests_are_refused_before_they_leave(client: HttpSink, sink: Si
 def send(
     server: SinkServer, method: str, path: str, body: bytes = b"", **headers: str
 ) -> tuple[int, dict[str, object]]:
-    connection = http.client.HTTPConnection(*server.server_address[:2], timeout=60)  # type: ignore[arg-type]
+    host, port = server.server_address[:2]
+    connection = http.client.HTTPConnection(str(host), port, timeout=60)
     try:
         connection.putrequest(method, path)
         for name, value in ({"Content_Length": str(len(body))} | headers).items():
