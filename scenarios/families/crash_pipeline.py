@@ -159,6 +159,8 @@ def _heal(
         ask_again(scene, client, hurt, asker)
     if letter is not None and not early:
         scene.stage.desk.deliver(letter)
+        if scene.draws.random() < 0.25:
+            scene.stage.desk.deliver(letter)  # the network repeats what it had kept
         client.recover(healer)
 
 
