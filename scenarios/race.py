@@ -19,8 +19,15 @@ HOLD_S: Final = 0.25
 """How long the second caller may take before the first one is released, seconds: longer than the
 lock lifetimes that a library would set for one statement, shorter than anybody's patience."""
 
+HOLD_LOCKED_S: Final = 0.04
+"""The same where the first one stands in a transaction that has the store's write lock: nobody who
+needs it gets through before that one goes on, however long he is listened to."""
+
 RACE: Final = "hold"
 """The name under which races arm their stops; it is no failure point."""
+
+_WRITING: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE")
+_ENDING: Final = ("COMMIT", "END", "RELEASE", *_WRITING)
 
 Ask = Callable[[Twist], Pending | None]
 """Makes one call, with what the plan does to it."""
@@ -36,7 +43,7 @@ def meet(
     """Hold the first call at the point while the second runs. ``meanwhile`` is done before the
     first goes on, with the second as it stands then."""
     held = first(Twist(Arm(RACE, point)))
-    other = second(Twist(patience_s=HOLD_S))
+    other = second(Twist(patience_s=hold_s(scene.survey, point)))
     if meanwhile is not None:
         meanwhile(other)
     scene.races_started += 1
@@ -46,6 +53,22 @@ def meet(
         scene.stage.go(held, patience_s=HOLD_S)
     scene.stage.settle(*(pending for pending in (held, other) if pending is not None))
     return held, other
+
+
+def hold_s(survey: Survey, point: Point) -> float:
+    """How long a second caller is listened to while the first one is held at the point."""
+    locked = False
+    for step in survey.steps.get(point.op, ()):
+        word = step.text.lstrip()[:9].upper()
+        if step.kind == "begin" and step.side == "after":
+            locked = "IMMEDIATE" in step.text.upper() or "EXCLUSIVE" in step.text.upper()
+        elif step.kind == "statement" and step.side == "after" and word.startswith(_WRITING):
+            locked = True
+        elif step.kind == "write" and word.startswith(_ENDING):
+            locked = step.side == "before"
+        if (step.kind, step.side, step.nth) == (point.kind, point.side, point.nth):
+            break
+    return HOLD_LOCKED_S if locked else HOLD_S
 
 
 def tokens_of(point: Point) -> tuple[str, str, str]:

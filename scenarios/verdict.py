@@ -126,8 +126,7 @@ def _points(history: History, scene: Scene) -> tuple[PointUse, ...]:
     fired = Counter(name for name, _ in scene.stage.tally.fired)
     ways = dict(scene.stage.tally.fired)
     return tuple(
-        PointUse(name, count, fired[name], ways.get(name, ""))
-        for name, count in armed.items()
+        PointUse(name, count, fired[name], ways.get(name, "")) for name, count in armed.items()
     )
 
 

@@ -28,7 +28,7 @@ from ..client import Client, Use
 from ..history import SinkKind
 from ..placement import Survey, held_points
 from ..plan import Plan
-from ..race import HOLD_S, RACE, meet, point_of, tokens_of
+from ..race import HOLD_S, RACE, hold_s, meet, point_of, tokens_of
 from ..scene import Scene
 from . import Subjects, budgeted, budgets_of
 
@@ -129,7 +129,8 @@ def _admissions(race: Round, others: int) -> None:
     held = admit(client, race.first, uses[0], Twist(Arm(RACE, race.point)))
     calls = [held]
     for node, use in zip(nodes[1:], uses[1:], strict=True):
-        calls.append(admit(client, node, use, Twist(patience_s=HOLD_S)))
+        wait = Twist(patience_s=hold_s(scene.survey, race.point))
+        calls.append(admit(client, node, use, wait))
     _release(scene, held, *calls[1:])
     scene.phase("heal")
     for node, use, pending in zip(nodes, uses, calls, strict=True):
