@@ -26,7 +26,7 @@ from .families import FAMILIES, Subjects, Widening, family
 from .frame import lacks
 from .plan import Plan
 from .preflight import Fitting, fit
-from .profiles import Reach
+from .profiles import Reach, Samples
 from .results import ScheduleResult
 from .sinks import SinkHome
 from .worker import Bench, Broke, Order, run_worker
@@ -58,6 +58,7 @@ class Request:
     schedules: int | None = None
     max_time_s: float | None = None
     required: Reach = "all"
+    samples: Samples = "all"
     seed: int = 0
     workers: int = 1
     histories: Path | None = None
@@ -122,6 +123,11 @@ def places_once(plans: Sequence[Plan]) -> int:
 def _place(plan: Plan) -> tuple[str, ...]:
     """What plans that differ only in their variant, budget or sink have in common."""
     return (plan.family, *(token for token in plan.params if token not in VARIANT_TOKENS))
+
+
+def _is_cheap_kill(plan: Plan) -> bool:
+    """A kill of a node at a failure point; killing a sink (FP7) starts processes of its own."""
+    return plan.family == "crash" and "kill" in plan.params and plan.params[0] != "FP7"
 
 
 def _layer(entry: tuple[int, int, Plan]) -> tuple[int, int]:
@@ -218,7 +224,11 @@ class Campaign:
         placed, limit = self._placed[number], self._request.schedules
         if limit is None and self._request.max_time_s is None:
             return iter(placed)
-        return islice(chain(placed, sampled_plans(placed, self._request.seed)), limit)
+        drawn_from = placed
+        if self._request.samples == "kills":
+            kills = tuple(plan for plan in placed if _is_cheap_kill(plan))
+            placed, drawn_from = placed[: places_once(placed)], kills or placed
+        return islice(chain(placed, sampled_plans(drawn_from, self._request.seed)), limit)
 
     def _time_is_up(self) -> bool:
         limit_s = self._request.max_time_s

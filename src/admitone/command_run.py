@@ -57,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
         options.schedules if chosen else profile.schedules,
         options.max_time or (None if chosen else profile.max_time_s),
         profile.required,
+        "all" if chosen else profile.samples,
         options.seed or 0,
         options.workers or len(os.sched_getaffinity(0)),
         reports.histories,
