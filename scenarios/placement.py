@@ -112,7 +112,7 @@ def _recovering(survey: Survey) -> Iterator[Place]:
         return
     if not survey.resumes:  # it settles what it can find out, and sends nothing
         total = survey.writes("recover")
-        for nth in range(1, total + 1):
+        for nth in _own_writes(survey, "recover", 1, total):
             point = Point("recover", "write", "before", nth)
             yield _of_recoverer("FP12", f"write{nth}", point, f"write {nth} of {total}")
         return
@@ -121,7 +121,7 @@ def _recovering(survey: Survey) -> Iterator[Place]:
     shown = "resent effect applied, no answer"
     yield Place("FP12", "unanswered", "effect", None, "unanswered", shown, "recoverer")
     last = survey.writes("commit")
-    for nth in range(1, last + 1):
+    for nth in _own_writes(survey, "commit", 1, last):
         point = Point("commit", "write", "before", nth)
         yield _of_recoverer("FP12", f"write{nth}", point, f"commit write {nth} of {last}")
 
@@ -136,7 +136,7 @@ def _recovering_guarded(survey: Survey) -> Iterator[Place]:
     yield _of_recoverer("FP11", "send", Point("recover", "effect", "before", 1), "nothing sent")
     shown = "resent effect applied, no answer"
     yield Place("FP12", "unanswered", "recover", None, "unanswered", shown, "recoverer")
-    for nth in range(split + 1, last + 1):
+    for nth in _own_writes(survey, "recover", split + 1, last):
         point = Point("recover", "write", "before", nth)
         yield _of_recoverer("FP12", f"write{nth}", point, f"write {nth - split} of {last - split}")
 
@@ -144,7 +144,7 @@ def _recovering_guarded(survey: Survey) -> Iterator[Place]:
 def _before_resend(survey: Survey, last: int) -> Iterator[Place]:
     words = _words(survey.steps.get("recover", ()))
     sides: tuple[Literal["before", "after"], ...] = ("before", "after")
-    for nth in range(1, last + 1):
+    for nth in _own_writes(survey, "recover", 1, last):
         shown = f"{words.get(nth, 'write')} {nth} of {last}"
         for side in sides:
             point = Point("recover", "write", side, nth)
@@ -175,13 +175,40 @@ def _around_writes(
         return
     words = _words(survey.steps[op])
     total = last - first + 1
-    for nth in range(first, last + 1):
+    for nth in _own_writes(survey, op, first, last):
         shown = f"{words.get(nth, 'write')} {nth - first + 1} of {total}"
         token = f"write{nth}"
         yield Place(before, token, op, Point(op, "write", "before", nth), shown=shown)
         yield Place(after, token, op, Point(op, "write", "after", nth), shown=shown)
     if reply:
         yield Place(after, "reply", op, Point(op, "reply", "before", 1), shown="reply")
+
+
+def _own_writes(survey: Survey, op: str, first: int, last: int) -> Iterator[int]:
+    """The numbers of those writes that are places of their own."""
+    aside = _aside(survey.steps.get(op, ()))
+    return (nth for nth in range(first, last + 1) if nth not in aside)
+
+
+def _aside(steps: tuple[Step, ...]) -> frozenset[int]:
+    """The writes that make a file which the same operation later moves to its place: nobody looks
+    for it under its first name, and whoever dies at the next write leaves it there as well."""
+    writes = [step for step in steps if step.kind == "write" and step.side == "before"]
+    moves = tuple(step.text for step in writes if step.text.startswith(_MOVES))
+    return frozenset(
+        step.nth
+        for step in writes
+        if step.text.startswith("create ")
+        and any(text.partition(" ")[2].startswith(f"{step.text[7:]} ") for text in moves)
+    )
+
+
+_MOVES: Final = ("replace ", "rename ", "link ")
+_ACQUIRES: Final = (
+    *("flock LOCK_EX", "flock LOCK_SH", "lockf LOCK_EX", "lockf LOCK_SH"),
+    *("lockf F_LOCK", "lockf F_TLOCK"),
+)
+"""How the probe for files (``chaos/probes``) writes these down."""
 
 
 def _words(steps: tuple[Step, ...]) -> dict[int, str]:
@@ -206,12 +233,19 @@ def _writes_before_effect(steps: tuple[Step, ...]) -> int:
 
 def held_points(survey: Survey, op: str) -> tuple[Point, ...]:
     """Where one caller can be held inside an operation while another acts: after every statement
-    and before every durable write, up to the moment before a guarded ledger's effect leaves."""
+    and before every durable write, up to the moment before a guarded ledger's effect leaves.
+
+    Not right after a file lock was taken: nothing has been looked at under it that could be old
+    by now, and the other would only wait."""
     found = []
-    for step in survey.steps.get(op, ()):
+    steps = survey.steps.get(op, ())
+    aside = _aside(steps)
+    for step in steps:
         if step.kind == "effect":
             found.append(Point(op, "effect", "before", 1))
             break
+        if step.text.startswith(_ACQUIRES) or (step.kind == "write" and step.nth in aside):
+            continue
         if step.kind in ("statement", "begin") and step.side == "after":
             found.append(Point(op, step.kind, "after", step.nth))
         elif step.kind not in ("statement", "begin", "reply") and step.side == "before":

@@ -30,7 +30,7 @@ def test_a_recovery_that_finds_nothing(scratch: Path) -> None:
 
 
 def test_a_ledger_that_knows_nothing_after_a_kill(scratch: Path) -> None:
-    assert codes_of("KnowsNothingAfterAKill", scratch, "FP3.write1.kill.retry") == {"AO802"}
+    assert codes_of("KnowsNothingAfterAKill", scratch, "FP3.write3.kill.retry") == {"AO802"}
 
 
 def test_an_approval_that_is_lost_with_the_answer_of_issue(scratch: Path) -> None:

@@ -1,17 +1,19 @@
-"""File objects that report: of the same kinds as before, made anew around the same descriptor.
+"""File objects that report: of the same kinds as the stock ones, put together in the same way.
 
 ``write`` only takes note; ``flush`` is a statement, and so is each write of an unbuffered file;
-the close of a file that owes the disk something is a write.
+the close of a file that owes the disk something is a write. What is read from the kernel, and
+not from a buffer, is a statement: only then does the file tell something new.
 """
 
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from functools import partial, update_wrapper
-from typing import Any
+from typing import Any, Final
 
-from . import open_files, sight
-from .open_files import ORIGINAL, File, close_file, file_of
+from . import durable, looks, open_files, sight
+from .open_files import ORIGINAL, File, close_file, file_of, name_at
 from .sight import around
 
 
@@ -71,6 +73,26 @@ class _Probed:
             self._sight_file = None
 
 
+class _ReadRaw(io.FileIO):
+    """The lowest layer of every file object: nothing is read from the kernel but by it."""
+
+    _sight_reads: File | None = None
+
+    def _seen(self, action: Callable[[], Any]) -> Any:
+        if self._sight_reads is None or not sight.watching:
+            return action()
+        return around("statement", f"read {self._sight_reads.name}", action)
+
+    def read(self, *size: Any) -> Any:
+        return self._seen(partial(super().read, *size))
+
+    def readall(self) -> Any:
+        return self._seen(super().readall)
+
+    def readinto(self, buffer: Any, /) -> Any:
+        return self._seen(partial(super().readinto, buffer))
+
+
 class _ProbedText(_Probed, io.TextIOWrapper):
     pass
 
@@ -83,12 +105,18 @@ class _ProbedRandom(_Probed, io.BufferedRandom):
     pass
 
 
-class _ProbedRaw(_Probed, io.FileIO):
+class _ProbedRaw(_Probed, _ReadRaw):
     _sight_buffers = False
 
 
-for _probe in (_ProbedText, _ProbedWriter, _ProbedRandom, _ProbedRaw):
-    _stock = _probe.__mro__[2]
+_KINDS: Final[dict[type, type]] = {
+    _ProbedText: io.TextIOWrapper,
+    _ProbedWriter: io.BufferedWriter,
+    _ProbedRandom: io.BufferedRandom,
+    _ProbedRaw: io.FileIO,
+    _ReadRaw: io.FileIO,
+}
+for _probe, _stock in _KINDS.items():
     _probe.__name__, _probe.__qualname__ = _stock.__name__, _stock.__qualname__
     _probe.__module__ = _stock.__module__
 
@@ -104,31 +132,84 @@ def open_probed(
     opener: Any = None,
 ) -> Any:
     """``open``, as the stock one: only files below the root come back as probing ones."""
-    if open_files.root is None or not set(str(mode)) & set("wax+"):
-        return ORIGINAL.open(file, mode, buffering, encoding, errors, newline, closefd, opener)
-    if buffering == 0 and "b" in mode and (encoding, errors, newline) == (None, None, None):
-        opened: Any = _ProbedRaw(file, mode, closefd, opener)
-        opened._sight_file = file_of(opened.fileno())
-        return opened
-    opened = ORIGINAL.open(file, mode, buffering, encoding, errors, newline, closefd, opener)
-    found = file_of(opened.fileno())
-    return opened if found is None else _probing(opened, found, mode, buffering, newline)
+    text = (encoding, errors, newline)
+    if (
+        open_files.root is None
+        or not (sight.watching or set(str(mode)) & set("wax+"))
+        or not _is_fit(mode, buffering, text)
+        or not _is_ours(file, opener)
+    ):
+        return ORIGINAL.open(file, mode, buffering, *text, closefd, opener)
+    raw = _raw(file, mode, buffering, closefd, opener)
+    try:
+        return raw if buffering == 0 else _dressed(raw, mode, buffering, text)
+    except BaseException:
+        raw.close()
+        raise
 
 
-def _probing(stock: Any, file: File, mode: str, buffering: int, newline: str | None) -> Any:
-    """Take a file object that nobody has used yet apart, and build the probing one of its kind."""
-    text = isinstance(stock, io.TextIOWrapper)
-    as_text = (stock.encoding, stock.errors, newline, stock.line_buffering) if text else ()
-    buffer: Any = stock.detach() if text else stock
-    kind = _ProbedRandom if isinstance(buffer, io.BufferedRandom) else _ProbedWriter
-    raw: Any = buffer.detach()
-    probed: Any = kind(raw, buffering if buffering > 1 else raw._blksize)
-    probed._sight_file = file
-    if text:
-        probed = _ProbedText(probed, *as_text)
-        probed._sight_file = file
-        probed.mode = mode
-    return probed
+def _is_fit(mode: Any, buffering: Any, text: tuple[Any, Any, Any]) -> bool:
+    """Of what is not, the stock function says what is wrong with it."""
+    if not isinstance(mode, str) or type(buffering) is not int or buffering < -1:
+        return False
+    letters = set(mode)
+    plain = len(letters) == len(mode) and letters <= set("rwaxbt+") and not {"b", "t"} <= letters
+    if not plain or len(letters & set("rwax")) != 1:
+        return False
+    if "b" in letters:
+        return text == (None, None, None) and buffering != 1
+    return buffering != 0
+
+
+def _is_ours(file: Any, opener: Any) -> bool:
+    """Whoever brings an opener may mean any file by any name."""
+    if isinstance(file, int):
+        return file_of(file) is not None
+    return opener is not None or name_at(file) is not None
+
+
+def _raw(file: Any, mode: str, buffering: int, closefd: bool, opener: Any) -> Any:
+    """The opened file, which may have to be made. An opener reports by itself what it does."""
+    kind = _ProbedRaw if buffering == 0 else _ReadRaw
+    flags = mode.replace("b", "").replace("t", "")
+    action: Callable[[], Any] = partial(kind, file, flags, closefd, opener)
+    name = None
+    if opener is None and set(flags) & set("wax") and not isinstance(file, int):
+        name = durable.new_name(file)
+    try:
+        raw = action() if name is None else durable.write("create", name, action, kind.close)
+    except FileNotFoundError:
+        if opener is None:
+            looks.missed(file)
+        raise
+    found = file_of(raw.fileno())
+    raw._sight_reads = found
+    if buffering == 0:
+        raw._sight_file = found
+    return raw
+
+
+def _dressed(raw: Any, mode: str, buffering: int, text: tuple[Any, Any, Any]) -> Any:
+    """The layers above it: a buffer, and for texts one more."""
+    size = buffering if buffering > 1 else raw._blksize
+    found: File | None = raw._sight_reads
+    buffer: Any
+    if "+" in mode:
+        buffer = _ProbedRandom(raw, size)
+    elif "r" in mode:
+        buffer, found = io.BufferedReader(raw, size), None
+    else:
+        buffer = _ProbedWriter(raw, size)
+    if found is not None:
+        buffer._sight_file = found
+    if "b" in mode:
+        return buffer
+    kind = io.TextIOWrapper if found is None else _ProbedText
+    dressed: Any = kind(buffer, *text, buffering == 1)
+    if found is not None:
+        dressed._sight_file = found
+    dressed.mode = mode
+    return dressed
 
 
 update_wrapper(open_probed, ORIGINAL.open)

@@ -1,10 +1,11 @@
 """The probe for files: where the bytes of a ledger that lives in plain files become durable.
 
-``fsync`` and ``fdatasync``, ``replace``, ``rename`` and ``link``, and the close of a file with
-writes that no fsync has covered, are *writes*. ``flush`` and ``os.write`` are *statements*: from
-there on the bytes survive a killed process, but no power cut. Only regular files below one folder
-count, so sockets, pipes and the harness's own files are never touched; SQLite does its own I/O in
-C and is not seen here.
+``fsync`` and ``fdatasync``, of a folder too, the close of a file with writes that no fsync has
+covered, and whatever makes, moves or removes a name (``durable``) are *writes*. ``flush`` and
+``os.write`` are *statements*: from there on the bytes survive a killed process, but no power cut.
+So are reads, checks and locks (``looks``). Only what lies below one folder counts, so sockets,
+pipes, libraries and the harness's own files are never touched; SQLite does its own I/O in C and
+is not seen here.
 
 The harness's own code uses ``open_files.ORIGINAL``, which never reports.
 """
@@ -12,39 +13,31 @@ The harness's own code uses ``open_files.ORIGINAL``, which never reports.
 from __future__ import annotations
 
 import builtins
-import errno
+import fcntl
 import io
 import os
-import stat
 from collections.abc import Callable
 from functools import partial, update_wrapper
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from . import open_files, sight
+from . import durable, looks, open_files, sight
 from .file_objects import open_probed
-from .open_files import ORIGINAL, close_file, file_of, name_of
-from .sight import Raise, around, report
+from .open_files import ORIGINAL, close_file, file_of, folder_of
+from .sight import around
 
 T = TypeVar("T")
 
 
-def _fail(answer: Raise | None, name: str) -> None:
-    """A store in files fails by EIO, before a write or after it; it is never busy."""
-    if answer is not None and answer.error == "io":
-        answer.fired = True
-        raise OSError(errno.EIO, os.strerror(errno.EIO), name)
-
-
-def _write(text: str, name: str, action: Callable[[], T]) -> T:
-    _fail(report("write", "before", text), name)
-    result = action()
-    _fail(report("write", "after", text), name)
-    return result
-
-
 def _os_open(path: Any, flags: int, *args: Any, **named: Any) -> int:
-    fd = ORIGINAL.os_open(path, flags, *args, **named)
+    folder, name = named.get("dir_fd"), None
+    if sight.watching and flags & os.O_CREAT:
+        name = durable.new_name(path, folder)
+    action = partial(ORIGINAL.os_open, path, flags, *args, **named)
+    try:
+        fd = action() if name is None else durable.write("create", name, action, ORIGINAL.close)
+    except FileNotFoundError:
+        looks.missed(path, folder)
+        raise
     if open_files.root is not None and flags & (os.O_WRONLY | os.O_RDWR):
         file_of(fd)
     return fd
@@ -75,49 +68,22 @@ def _bytes_out(verb: str, stock: Callable[..., T]) -> Callable[..., T]:
 
 def _sync(verb: str, stock: Callable[[Any], None]) -> Callable[[Any], None]:
     def sync(fd: Any) -> None:
-        file = None
+        file, name = None, None
         if open_files.root is not None:
-            file = file_of(fd if isinstance(fd, int) else fd.fileno())
-        if file is None:
-            return stock(fd)
-        if sight.watching:
-            _write(f"{verb} {file.name}", file.name, partial(stock, fd))
+            number = fd if isinstance(fd, int) else fd.fileno()
+            file = file_of(number)
+            if file is not None:
+                name = file.name
+            elif sight.watching:
+                name = folder_of(number)
+        if sight.watching and name is not None:
+            durable.write(verb, name, partial(stock, fd))
         else:
             stock(fd)
-        if not file.buffered:
+        if file is not None and not file.buffered:
             file.dirty = False
-        return None
 
     return sync
-
-
-def _moved(verb: str, stock: Callable[..., None]) -> Callable[..., None]:
-    """``replace``, ``rename`` and ``link`` of a regular file to a name below the root."""
-
-    def move(src: Any, dst: Any, **named: Any) -> None:
-        name = None
-        if sight.watching and open_files.root is not None:
-            name = _target(src, dst, named)
-        if name is None:
-            stock(src, dst, **named)
-        else:
-            _write(f"{verb} {name}", name, partial(stock, src, dst, **named))
-
-    return move
-
-
-def _target(src: Any, dst: Any, named: dict[str, Any]) -> str | None:
-    try:
-        if not stat.S_ISREG(
-            os.stat(src, dir_fd=named.get("src_dir_fd"), follow_symlinks=False).st_mode
-        ):
-            return None
-        target, folder = Path(os.fsdecode(dst)), named.get("dst_dir_fd")
-        if folder is not None:
-            target = Path(f"/proc/self/fd/{folder}") / target
-        return name_of(str(target.parent.resolve() / target.name))
-    except (OSError, TypeError, ValueError):
-        return None  # the call itself will say what is wrong with it
 
 
 _PROBES: Final[dict[str, Any]] = {
@@ -130,19 +96,27 @@ _PROBES: Final[dict[str, Any]] = {
     "ftruncate": _bytes_out("truncate", ORIGINAL.ftruncate),
     "fsync": _sync("fsync", ORIGINAL.fsync),
     "fdatasync": _sync("fdatasync", ORIGINAL.fdatasync),
-    "replace": _moved("replace", ORIGINAL.replace),
-    "rename": _moved("rename", ORIGINAL.rename),
-    "link": _moved("link", ORIGINAL.link),
+    **durable.PROBES,
+    **looks.PROBES,
 }
 _STOCK: Final[dict[str, Any]] = {name: getattr(os, name) for name in _PROBES if hasattr(os, name)}
+_LOCKS: Final[dict[str, Any]] = {name: getattr(fcntl, name) for name in looks.LOCKS}
+_ABILITIES: Final = (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks)
 for _name, _function in _STOCK.items():
     update_wrapper(_PROBES[_name], _function)
+for _name, _function in _LOCKS.items():
+    update_wrapper(looks.LOCKS[_name], _function)
 
 
 def install() -> None:
-    """Replace the functions in ``os``, ``io`` and the builtins."""
-    for name in _STOCK:
+    """Replace the functions in ``os``, ``fcntl``, ``io`` and the builtins."""
+    for name, stock in _STOCK.items():
         setattr(os, name, _PROBES[name])
+        for able in _ABILITIES:  # libraries ask these sets what a function can do
+            if stock in able:
+                able.add(_PROBES[name])
+    for name, probe in looks.LOCKS.items():
+        setattr(fcntl, name, probe)
     builtins.open = io.open = open_probed
 
 
@@ -150,4 +124,8 @@ def uninstall() -> None:
     """Put the stock functions back."""
     for name, stock in _STOCK.items():
         setattr(os, name, stock)
+        for able in _ABILITIES:
+            able.discard(_PROBES[name])
+    for name, stock in _LOCKS.items():
+        setattr(fcntl, name, stock)
     builtins.open = io.open = ORIGINAL.open

@@ -1,11 +1,12 @@
 """Which descriptors are open files of the ledger, and what each of them still owes the disk.
 
-Only regular files below one folder count. A descriptor is recognised by device and inode, since
-its number may be closed where no probe looks, and given away again.
+Only what lies below one folder counts. A descriptor is recognised by device and inode, since its
+number may be closed where no probe looks, and given away again.
 """
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import stat
@@ -26,6 +27,10 @@ class Originals:
 
     open: Callable[..., Any] = io.open
     os_open: Callable[..., int] = os.open
+    read: Callable[..., bytes] = os.read
+    readv: Callable[..., int] = os.readv
+    pread: Callable[..., bytes] = os.pread
+    preadv: Callable[..., int] = getattr(os, "preadv", os.readv)
     write: Callable[..., int] = os.write
     writev: Callable[..., int] = os.writev
     pwrite: Callable[..., int] = os.pwrite
@@ -37,6 +42,18 @@ class Originals:
     replace: Callable[..., None] = os.replace
     rename: Callable[..., None] = os.rename
     link: Callable[..., None] = os.link
+    symlink: Callable[..., None] = os.symlink
+    mkdir: Callable[..., None] = os.mkdir
+    unlink: Callable[..., None] = os.unlink
+    remove: Callable[..., None] = os.remove
+    rmdir: Callable[..., None] = os.rmdir
+    stat: Callable[..., os.stat_result] = os.stat
+    access: Callable[..., bool] = os.access
+    listdir: Callable[..., list[Any]] = os.listdir
+    scandir: Callable[..., Any] = os.scandir
+    flock: Callable[..., None] = fcntl.flock
+    lockf: Callable[..., Any] = fcntl.lockf
+    os_lockf: Callable[..., None] = os.lockf
 
 
 ORIGINAL: Final = Originals()
@@ -73,9 +90,30 @@ def below(folder: Path | None) -> None:
 
 def name_of(path: str) -> str | None:
     """The path relative to the root, None outside of it."""
-    if root is not None and path.startswith(root + os.sep):
+    if root is None:
+        return None
+    if path.startswith(root + os.sep):
         return path[len(root) + 1 :]
-    return None
+    return "." if path == root else None
+
+
+def name_at(path: Any, folder: int | None = None) -> str | None:
+    """The same of a path as a program gives it, relative to a folder's descriptor or not."""
+    try:
+        text = os.fsdecode(path)
+        if folder is not None:
+            text = os.path.join(os.readlink(f"/proc/self/fd/{folder}"), text)  # noqa: PTH115, PTH118
+        elif not text.startswith(os.sep):
+            text = os.path.join(os.getcwd(), text)  # noqa: PTH109, PTH118  # is called often
+        name = None if os.pardir in text else name_of(text)
+        if name is not None:
+            return name
+        head, tail = os.path.split(text.rstrip(os.sep))
+        if tail in ("", os.curdir, os.pardir):
+            return name_of(os.path.realpath(text))
+        return name_of(os.path.join(os.path.realpath(head), tail))  # noqa: PTH118
+    except (OSError, TypeError, ValueError):
+        return None  # the call itself will say what is wrong with it
 
 
 def file_of(fd: int) -> File | None:
@@ -96,6 +134,16 @@ def file_of(fd: int) -> File | None:
         return None
     known[fd] = file = File(name, fd, inode)
     return file
+
+
+def folder_of(fd: int) -> str | None:
+    """The name of the open folder, the root or below it, that this descriptor stands for."""
+    try:
+        if not stat.S_ISDIR(os.fstat(fd).st_mode):
+            return None
+        return name_of(os.readlink(f"/proc/self/fd/{fd}"))  # noqa: PTH115  # is called often
+    except OSError:
+        return None
 
 
 def close_file(file: File, action: Callable[[], T]) -> T:

@@ -19,7 +19,8 @@ from typing import Literal, Protocol, TypeVar
 
 Kind = Literal["begin", "statement", "write"]
 """``begin`` opens a transaction; ``write`` is a durable write: the COMMIT of a transaction that
-changed something, an autocommitted statement that did, fsync, rename, close of a written file."""
+changed something, an autocommitted statement that did, fsync, the close of a written file, a name
+made, moved or removed. ``statement``: also a read, check or lock of a file."""
 
 Side = Literal["before", "after"]
 
