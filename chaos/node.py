@@ -170,6 +170,8 @@ class Node:
             except BaseException as worse:
                 shown = f"{shown}; and classify() raised {type(worse).__name__}"
                 raised = worse
+        if call.op == "open" and not isinstance(verdict, Busy):
+            verdict = None  # a ledger that does not open has refused nothing
         if verdict is None:
             verdict = _of_the_world(raised, shown)
         if isinstance(verdict, Refused | Busy | Unknown | Replayed):

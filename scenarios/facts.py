@@ -57,6 +57,7 @@ class TargetFacts:
 
     ``claims``: claim to the sentence that makes it (``claims_made``). ``not_applicable``: the
     failure points, checks and families that this target cannot have, each with the reason.
+    ``unseen``: failure points that it should have and that no place was found for.
     """
 
     name: str
@@ -64,6 +65,7 @@ class TargetFacts:
     content_hash: str = ""
     claims: Mapping[str, str] = field(default_factory=dict)
     not_applicable: Mapping[str, str] = field(default_factory=dict)
+    unseen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ def target_facts(fitting: Fitting, families: Sequence[str]) -> TargetFacts:
         version=f"{name.library} {name.version}".strip(),
         claims=claims_made(declared),
         not_applicable=excused,
+        unseen=tuple(point for point in asked if point not in placed and point not in excused),
     )
 
 

@@ -342,7 +342,7 @@ def _gaps_of(target: TargetTally, required: Required) -> Iterator[Gap]:
         point = target.points.get(code, PointTally(code))
         if code not in excused and not point.fired:
             why = f"armed {point.armed} times, never fired"
-            if not point.armed:
+            if code in target.facts.unseen:
                 why += (
                     "; no durable write was seen there: if the ledger makes one that no probe "
                     'sees, mark it in the adapter with env.at("before-write") and '

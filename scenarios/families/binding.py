@@ -36,6 +36,16 @@ class BindingFamily:
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    topics: tuple[str, ...] = (
+        "theft",
+        "credential",
+        "call",
+        "context",
+        "confirmation",
+        "sink",
+        "receipt",
+        "delegated",
+    )
     rows: tuple[str, ...] = (
         *("ID02", "ID03", "ID04", "ID05", "IS03", "IS04", "PR03", "PR05", "PR13", "PR14"),
         *("CM01", "CM02", "CM05", "AR18", "AR20", "CF01", "CF02", "CF03", "CF04"),

@@ -62,6 +62,16 @@ class BudgetsFamily:
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    topics: tuple[str, ...] = (
+        "drain",
+        "over",
+        "crash",
+        "revoke",
+        "order",
+        "reissue",
+        "alternate",
+        "odd",
+    )
     rows: tuple[str, ...] = (
         *("BU01", "BU02", "BU04", "BU05", "BU06", "BU07", "BU08"),
         *("CM08", "IS09", "PR12", "RQ14"),

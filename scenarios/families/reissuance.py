@@ -49,6 +49,15 @@ class ReissuanceFamily:
     replayable = True
     needs: tuple[str, ...] = ("issue",)
     claims: tuple[str, ...] = ()
+    topics: tuple[str, ...] = (
+        "issued",
+        "prepared",
+        "committed",
+        "killed",
+        "revoked",
+        "validity",
+        "expired",
+    )
     rows: tuple[str, ...] = (
         *("IS01", "IS05", "IS06", "IS08", "ID01", "ID06", "ID07", "ID08", "ID09"),
         *("ID10", "ID11", "ID12", "CF05", "CF06", "CF07", "AR14", "FX11", "FX12"),
