@@ -35,7 +35,9 @@ class Column:
 
 
 def _progress(row: FamilyTally, planned: int) -> str:
-    return f"{row.done}/{planned}" if planned else str(row.done)
+    if row.done > planned:  # the placed ones are done: samples, which nobody counted before
+        return str(row.done)
+    return f"{row.done}/{planned}"
 
 
 def _bar(row: FamilyTally, planned: int) -> str:

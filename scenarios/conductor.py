@@ -34,6 +34,10 @@ LOG_LIMIT_BYTES: Final = 1 << 20
 """A target's own output is kept up to this size between schedules."""
 
 
+OUTPUT_LIMIT_BYTES: Final = 4000
+"""How much of a target's output goes into a report."""
+
+
 @dataclass(frozen=True, slots=True)
 class Played:
     """One schedule, done."""
@@ -71,6 +75,7 @@ class Conductor:
         self._sinks = Sinks(sink, folder, TRUST.receipt_key)
         self._veteran: NodeHandle | None = None
         self._count = 0
+        self._printed = 0
         self._families: dict[str, Family] = {}
 
     def play(
@@ -141,12 +146,14 @@ class Conductor:
         self._parent.close()
 
     def output(self) -> str:
-        """The end of what the target printed lately, on stdout and stderr."""
+        """The end of what the target printed since the last scene was opened, both streams."""
         try:
-            data = self._parent.log.read_bytes()[-4000:]
+            with self._parent.log.open("rb") as log:
+                size = log.seek(0, 2)
+                log.seek(max(self._printed, size - OUTPUT_LIMIT_BYTES, 0))
+                return log.read(OUTPUT_LIMIT_BYTES).decode("utf-8", "replace")
         except OSError:
             return ""
-        return data.decode("utf-8", "replace")
 
     def _scene(self, plan: Plan, virgin: bool) -> tuple[Scene, Path]:
         self._count += 1
@@ -201,11 +208,13 @@ class Conductor:
 
     def _trim_log(self) -> None:
         try:
-            if self._parent.log.stat().st_size > LOG_LIMIT_BYTES:
+            self._printed = self._parent.log.stat().st_size
+            if self._printed > LOG_LIMIT_BYTES:
                 with self._parent.log.open("r+b") as log:
                     log.truncate(0)
+                self._printed = 0
         except OSError:
-            return
+            self._printed = 0
 
 
 def _look_past(scene: Scene) -> None:

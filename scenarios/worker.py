@@ -93,7 +93,7 @@ class Worker:
                     return
                 conductor = self._for(order.target)
                 for plan in order.plans:
-                    played = self._played(conductor, order, plan)
+                    played = _with_output(self._played(conductor, order, plan), conductor)
                     kept = self._keep(played, order, plan)
                     self._pipe.send(replace(played.result, history_kept=kept))
                 self._pipe.send(order)  # done: ready for the next one
@@ -198,6 +198,14 @@ def run_worker(number: int, bench: Bench, pipe: Connection) -> None:
 def _file_name(result: ScheduleResult) -> str:
     safe = "".join(c if c.isalnum() or c in "._-@" else "-" for c in result.id)
     return f"{safe[-150:]}.jsonl"
+
+
+def _with_output(played: Played, conductor: Conductor) -> Played:
+    """What the target printed belongs beside a finding: that is where it says what went wrong."""
+    printed = conductor.output().strip() if played.result.findings else ""
+    if not printed or not played.history.lines:
+        return played
+    return replace(played, history=_with_note(played.history, Note("output", printed)))
 
 
 def _with_note(history: History, note: Note) -> History:
