@@ -159,7 +159,7 @@ def _claims(tally: RunTally, width: int) -> list[str]:
 
 
 def _unclaimed(row: ClaimRow | None) -> bool:
-    return row is None or row.state == "not claimed"
+    return row is None or (row.state == "not claimed" and not row.schedules)
 
 
 def _claim(row: ClaimRow) -> str:
@@ -167,6 +167,8 @@ def _claim(row: ClaimRow) -> str:
         return f"REFUTED {row.failures} of {row.schedules}"
     if row.state == "upheld" and row.upper_bound_95 is not None:
         return f"upheld {row.schedules} (≤ {100 * row.upper_bound_95:.2g} %)"
+    if row.state == "not claimed" and row.schedules:
+        return f"{row.schedules} broken in boundary"
     return row.state
 
 
@@ -203,6 +205,8 @@ def _findings(tally: RunTally, diagrams: Mapping[GroupKey, str], width: int) -> 
 def _last(tally: RunTally, files: Sequence[str], width: int, color: bool) -> list[str]:
     facts = tally.facts
     outcome = tally.outcome.replace("_", " ")
+    if tally.outcome == "passed" and tally.total().verdicts["not_claimed"]:
+        outcome = "no violation outside documented boundaries"  # never "passed": it was not kept
     paints = {"passed": GREEN, "incomplete": YELLOW}
     total = tally.total()
     counts = {

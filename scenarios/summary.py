@@ -313,6 +313,10 @@ def _claim_row(name: str, target: TargetTally) -> ClaimRow:
     claim = target.claims.get(name)
     if name != CORE and name not in target.facts.claims:
         return ClaimRow(name, "not claimed")
+    inside = target.verdicts["not_claimed"]
+    if name == CORE and inside and not (claim and claim.failures):
+        why = f"{inside} schedules broke a rule inside a documented boundary"
+        return ClaimRow(name, "not claimed", inside, why=why)
     if claim is None or not claim.schedules:
         why = claim.reason if claim is not None else ""
         why = why or target.facts.not_applicable.get(name, "no schedule put it to the test")
