@@ -86,9 +86,9 @@ def _check(check: Check) -> Iterator[str]:
 def _failure_points() -> Iterator[str]:
     yield from ("# Failure points", "", _GENERATED, "")
     yield "Where a schedule of the family `crash` strikes: at a stop *before* or *after* a durable"
-    yield "write (`COMMIT`, an autocommitted statement, `fsync`, `rename`, the close of a written"
-    yield "file), before a reply, or while the effect is on its way. An operation with several"
-    yield "durable writes has the point at each of them; shown here is one write an operation."
+    yield "write (`COMMIT`, an autocommitted statement, `fsync`, the close of a written file, a"
+    yield "name made, moved or removed), before a reply, or while the effect is on its way. With"
+    yield "several durable writes the point is at each; shown here is one write an operation."
     yield "At each stop the process is killed, or its message is dropped; it is paused or held,"
     yield "while others ask, recover or withdraw, and goes on; or the durable write raises what its"
     yield "store can raise (busy; an error with the write lost, or kept). At FP7 the sink is"
