@@ -87,7 +87,7 @@ class Scene:
         raise Abandoned
 
     def check_durable(self, place: Place, variant: str, earlier: int, view: View | None) -> None:
-        """Design, section 5, "durable by then": asserted on the suite's own ledgers, for a killed
+        """What must be durable by then: asserted on the suite's own ledgers, for a killed
         process, where a point that lies elsewhere than it says would make the whole run vain."""
         if not self.reference or variant != "kill" or view is None:
             return

@@ -102,7 +102,7 @@ def _unfit(scene: Scene, history: History) -> str:
 
 def _vain_control(plan: Plan, scene: Scene, history: History) -> bool:
     """The reference resends, so a killed schedule that shows no doubled effect on the control sink
-    was not measured (design, section 7)."""
+    was not measured."""
     killed = any(how.startswith("kill") for _, how in scene.stage.tally.fired)
     return killed and _relies(plan, scene, history) == "no"
 

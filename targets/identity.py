@@ -54,7 +54,7 @@ def digest(value: object) -> str:
 
 
 def action_identity(call: Call) -> str:
-    """sigma(c, gamma) = (P_u, h_c, h_a, R), hashed (seeds/000, equation 1)."""
+    """sigma(c, gamma) = (P_u, h_c, h_a, R), hashed (the paper, equation 1)."""
     return digest(
         {
             "principal": call.principal,
@@ -72,7 +72,7 @@ def effect_digest(tool: str, args: object) -> str:
 
 def confirm(key: bytes, event: str, call: Call, budget: object) -> Confirmation:
     """e_u as the trusted confirmation service signs it: bound to the displayed action, the
-    principal and the budget (seeds/000, section "Authorization identity")."""
+    principal and the budget (the paper, section "Authorization identity")."""
     action = action_identity(call)
     mac = _mac(key, "confirmation", [event, call.principal, action, budget])
     return Confirmation(event, call.principal, action, budget, mac)
@@ -104,7 +104,7 @@ def receipt_is_genuine(key: bytes, receipt: Receipt) -> bool:
 
 def sink_key(record: str, slot: str, tool: str) -> str:
     """k = H(nu || j || tool), each part length-prefixed so that ("a", "11") and ("a1", "1")
-    differ (seeds/000, equation 9)."""
+    differ (the paper, equation 9)."""
     hasher = hashlib.sha256()
     for part in (record, slot, tool):
         data = part.encode("utf-8", "surrogatepass")

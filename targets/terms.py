@@ -1,6 +1,6 @@
 """The nouns of the contract: small frozen values that an adapter receives and returns.
 
-The names are the paper's (seeds/000): action identity sigma is made of a ``Call``, the
+The names are the paper's: action identity sigma is made of a ``Call``, the
 execution context chi is a ``Context``, the confirmation event e_u a ``Confirmation``, and an
 authorization alpha = (sigma, e_u, b) is what ``issue`` answers with an ``Authorization``.
 
@@ -26,7 +26,7 @@ class Call:
     """One call c = (tool, args) as the user approved it: what sigma is made of.
 
     sigma = (P_u, h_c, h_a, R): ``principal`` is P_u, ``tool`` with ``tool_version`` gives h_c,
-    ``args`` gives h_a and ``resource`` is R (seeds/000, equation 1).
+    ``args`` gives h_a and ``resource`` is R (the paper, equation 1).
     """
 
     tool: str
@@ -41,7 +41,7 @@ class Context:
     """The execution context chi = (P_e, S, T, v_p, v_s): who acts, where, under which epochs.
 
     It restricts where an authorization may be used. It is never part of its identity: another
-    context does not open a new budget (seeds/000, equation 2).
+    context does not open a new budget (the paper, equation 2).
     """
 
     executor: str

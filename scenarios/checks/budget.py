@@ -209,7 +209,7 @@ CHECKS = (
         "AO101",
         "more units made available than approved",
         None,
-        "seeds/000: bounded issuance, N_issue <= b",
+        "the paper: bounded issuance, N_issue <= b",
         "Under one approval the ledger opened more than b units: more slots in its view, slots "
         "under more than b names, or a second record for the same action and confirmation. "
         "Deleted and revoked units count, because each of them could once have been used.",
@@ -223,7 +223,7 @@ CHECKS = (
         "AO102",
         "more uses admitted than approved",
         None,
-        "seeds/000: bounded admission, N_admit <= b",
+        "the paper: bounded admission, N_admit <= b",
         "At one instant more than b admissions were proven that nobody had given back: by ok "
         "replies, by recovery, by entries into the effect, or by the ledger's own view. Two ok "
         "replies for one attempt, and recovery of an admission by another executor, are one.",
@@ -237,7 +237,7 @@ CHECKS = (
         "AO104",
         "one unit given to two attempts",
         None,
-        "seeds/000: linearizable Prepare, one winner a slot",
+        "the paper: linearizable Prepare, one winner a slot",
         "The same slot (or, where slots have no names, the same sink key) was admitted to two "
         "different attempts without having been given back. A total hides this where b is at "
         "least the number of callers. A takeover is legal where the declaration says so.",

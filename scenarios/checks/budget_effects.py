@@ -160,7 +160,7 @@ CHECKS = (
         "AO103",
         "more effects than approved or admitted",
         None,
-        "seeds/000: bounded effects, N_effect <= N_admit",
+        "the paper: bounded effects, N_effect <= N_admit",
         "The idempotent sink applied more effects under one label than b, or more than the "
         "units that can have been admitted, with everything unknown counted as admitted.",
         "A resent effect carries another key (a new uuid, an attempt number), so that even an "
@@ -173,7 +173,7 @@ CHECKS = (
         "AO105",
         "an effect without an admission behind it",
         None,
-        "seeds/000: effects only of admitted slots; admission is durable before the effect",
+        "the paper: effects only of admitted slots; admission is durable before the effect",
         "While an effect stood at the sink, the ledger's own view had no unit taken for it: it "
         "was sent before the admission was durable, or the unit was set free under it.",
         "The effect is sent inside the transaction of Prepare, or a time-out is taken for a "
@@ -186,7 +186,7 @@ CHECKS = (
         "AO106",
         "more effects than requests",
         None,
-        "seeds/000: at most one effect for each logical request",
+        "the paper: at most one effect for each logical request",
         "At some instant the sink had applied more effects than requests had begun, not counting "
         "requests whose every reply was a refusal, Busy or a replay. Every bound up to b can "
         "hold while one request is carried out twice.",

@@ -223,7 +223,7 @@ CHECKS = (
         "AO701",
         "what was acknowledged is gone",
         "durable_process",
-        "seeds/000: storage is synced before the reply",
+        "the paper: storage is synced before the reply",
         "The ledger acknowledged an Issue, a Prepare or a Commit, its client heard it, and a "
         "later reading of the ledger does not show it.",
         "The reply is sent before COMMIT, an error of COMMIT is swallowed, or the state lives in "
@@ -236,7 +236,7 @@ CHECKS = (
         "AO702",
         "what was refused happened all the same",
         None,
-        "seeds/000: a refusal is definite",
+        "the paper: a refusal is definite",
         "Every reply to an attempt was a refusal or Busy, and it was not asked for again; later "
         "it holds a unit or has an effect.",
         "A time-out or a lock error after the write is reported as a refusal.",
@@ -247,7 +247,7 @@ CHECKS = (
         "AO703",
         "an operation left no audit record",
         "audit",
-        "seeds/000: every transition appends to the audit chain",
+        "the paper: every transition appends to the audit chain",
         "Between two copies of the audit head the count grew by less than the number of "
         "acknowledged operations that changed the ledger. Repetitions are not counted.",
         "The audit row is written in a transaction of its own, or its failure is only logged.",
@@ -258,7 +258,7 @@ CHECKS = (
         "AO704",
         "the audit chain was cut or altered",
         "audit",
-        "seeds/000: the chain cannot be cut or altered unseen",
+        "the paper: the chain cannot be cut or altered unseen",
         "The chain does not verify, its count shrank, or a head changed without a new record.",
         "Two writers append to the same predecessor, rows are deleted, or a copy was restored.",
         "Make the predecessor unique; keep count and head where the ledger cannot rewrite them.",

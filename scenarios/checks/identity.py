@@ -225,7 +225,7 @@ CHECKS = (
         "AO201",
         "the sink key of a unit changed",
         "key",
-        "seeds/000, equation 9: k = H(nu || j || tool)",
+        "the paper, equation 9: k = H(nu || j || tool)",
         "One admission appeared with two different sink keys: in replies to its attempt, in what "
         "recovery asks to resend, in the ledger's view, or in requests at the sink.",
         "The key contains an attempt number, a uuid or a time, or recovery makes a new one.",
@@ -237,7 +237,7 @@ CHECKS = (
         "AO202",
         "what was done is not what was approved",
         None,
-        "seeds/000, equation 1: sigma binds principal, operation, arguments and resource",
+        "the paper, equation 1: sigma binds principal, operation, arguments and resource",
         "An effect that the sink applied, or the call that an admission says is to be sent, "
         "differs from the call approved under its label in a field that the ledger claims to "
         "bind; or a request was admitted that presented such a call, and the ledger does not say "
@@ -253,7 +253,7 @@ CHECKS = (
         "AO203",
         "two slots share one sink key",
         "key",
-        "seeds/000, equation 9: different keys for different (nu, j, tool)",
+        "the paper, equation 9: different keys for different (nu, j, tool)",
         "The ledger gave the same sink key to two slots. An idempotent sink then swallows the "
         "second effect, while the ledger counts both as done.",
         "The parts of the key are joined without lengths (a + 11 = a1 + 1), cut short, or the "

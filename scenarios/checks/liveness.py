@@ -242,7 +242,7 @@ CHECKS = (
         "AO801",
         "the first legitimate use was turned away",
         None,
-        "seeds/000: benign utility",
+        "the paper: benign utility",
         "Nothing had been granted before, no fault struck, the approval was valid, and the first "
         "Issue or the first use was refused or answered as done before. An attack that the ledger "
         "refused before must not have cost the owner anything.",
@@ -255,7 +255,7 @@ CHECKS = (
         "AO802",
         "less than the rest of the budget is usable",
         None,
-        "seeds/000: exactly the unused rest of b is usable after recovery",
+        "the paper: exactly the unused rest of b is usable after recovery",
         "After healing and recovery, fresh requests were refused, or every one of them was left "
         "unknown, although fewer than b units were used or lost by a rule that the declaration "
         "states; or an approval was never issued at all. What is unknown counts as used. More than "
@@ -269,7 +269,7 @@ CHECKS = (
         "AO803",
         "a benign retry was punished",
         "attempt_identity",
-        "seeds/000: a retry after a lost reply continues the same request",
+        "the paper: a retry after a lost reply continues the same request",
         "An attempt was repeated after its reply had been lost, and it cost a second unit, or "
         "its unit never came to an end.",
         "The retry is admitted anew, or refused while nobody completes the first.",
@@ -280,7 +280,7 @@ CHECKS = (
         "AO804",
         "a call never came to an end",
         None,
-        "seeds/000: liveness once faults have ended",
+        "the paper: liveness once faults have ended",
         "Without any fault, a call passed its deadline in silence, or stayed Busy through every "
         "repetition for longer than the target says that calls wait.",
         "A lock or claim of a dead process is never cleared.",

@@ -2,7 +2,7 @@
 
 Judged on intervals first: a call that began when the Revoke had been acknowledged. Intervals alone
 would acquit a caller that waited for a lock and was let in behind the acknowledgement; a reading
-of the ledger made right after it convicts that one (design, section 6).
+of the ledger made right after it convicts that one.
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ CHECKS = (
         "AO301",
         "a unit is left unsettled after recovery",
         "recover",
-        "seeds/000: Recover brings every Prepared slot to Committed",
+        "the paper: Recover brings every Prepared slot to Committed",
         "All faults were over, recovery had been run to its end, and the ledger's own view still "
         "shows an admitted unit Prepared, or in doubt without a declared manual state.",
         "Recovery skips units of another executor, expired or revoked ones, or one whose "
@@ -249,7 +249,7 @@ CHECKS = (
         "AO302",
         "committed without an effect",
         None,
-        "seeds/000: Committed implies applied",
+        "the paper: Committed implies applied",
         "The final view shows more committed units than effects applied under the label, or a use "
         "was answered as done before although no effect had been sent: that recovery did it later "
         "makes the answer no truer.",
@@ -262,7 +262,7 @@ CHECKS = (
         "AO303",
         "a second unit for the same attempt",
         None,
-        "seeds/000: recovery resumes the same (nu, j, k); no new slot for an old request",
+        "the paper: recovery resumes the same (nu, j, k); no new slot for an old request",
         "A repeated attempt was given another unit (where the ledger says that it knows "
         "attempts), or recovery took a unit that had been free.",
         "Prepare does not store the attempt, or recovery calls Prepare again.",
@@ -274,7 +274,7 @@ CHECKS = (
         "AO304",
         "a terminal state was left again",
         None,
-        "seeds/000: Committed and Revoked are terminal; no resurrection",
+        "the paper: Committed and Revoked are terminal; no resurrection",
         "A unit that was seen committed or revoked was later seen in an earlier state, or was "
         "given to another attempt.",
         "A repeated Issue resets the record (INSERT OR REPLACE), Revoke writes without looking "

@@ -8,7 +8,7 @@
 ``waiter``  another request waits, and a third process withdraws; then who stands is killed.
 
 What the others ask for is listened to for ``HOLD_S``; one who waits for a lock of the process that
-stands is heard out when that has gone on (design, section 4).
+stands is heard out when that has gone on.
 """
 
 from __future__ import annotations

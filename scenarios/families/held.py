@@ -3,7 +3,7 @@
 Check-then-act is found in the first seconds, every time, and replays, because nothing is left to
 chance: for every statement and every durable write of an operation, one node is held there, a
 second node makes its call, and only then the first goes on. A second caller that waits for the
-first one's lock is given ``HOLD_S``, then the first is released (design, section 4).
+first one's lock is given ``HOLD_S``, then the first is released.
 
 A plan of one operation (``held.prepare.statement2.after``) has two clients make the same call.
 The other pairs are named before the point:

@@ -1,4 +1,4 @@
-"""CapLease: the reference ledger, one durable record for one approval (seeds/000).
+"""CapLease: the reference ledger, one durable record for one approval (the paper).
 
 An approval is a confirmation event e_u for one action sigma with a budget b. Issue opens one record
 nu with b slots; every use of the budget takes one slot from Issued to Prepared to Committed. What

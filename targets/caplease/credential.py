@@ -1,6 +1,6 @@
 """What a client carries: here the manifest, which shows its scope and is authenticated by mu.
 
-    manifest = (sigma, e_u, b, chi, t_i, t_e, nu, mu)        (seeds/000, equation 8)
+    manifest = (sigma, e_u, b, chi, t_i, t_e, nu, mu)        (the paper, equation 8)
 
 The manifest represents the record, it creates no authority: every operation still goes to the
 ledger, and a manifest whose record is gone opens nothing.

@@ -1,6 +1,6 @@
 """What a client of the Server Ledger carries: an authenticated selector for nu, and no scope.
 
-selector = (nu, P_e, HMAC(nu || P_e))        (seeds/000, the Server Ledger)
+selector = (nu, P_e, HMAC(nu || P_e))        (the paper, the Server Ledger)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The target ``builtin:server-ledger-sqlite``: the same ledger, asked with a selector.
 
-The Server Ledger of seeds/000: the same records, transitions, statements and refusals. Its clients
+The Server Ledger of the paper: the same records, transitions, statements and refusals. Its clients
 carry no scope, only an authenticated selector for nu, and have the server validate each operation.
 That both give the same answers shows that the guarantee follows from the durable record and its
 transactions, not from what a client carries.
