@@ -13,7 +13,10 @@ from typing import Final
 
 from ..scenarios.checks import CHECKS, Check
 from ..scenarios.facts import FAILURE_POINTS
+from ..scenarios.families import FAMILIES, Family, family
 from ..scenarios.placement import BESIDE, Place, Step, Survey, places, places_beside
+from ..scenarios.profiles import PROFILES
+from ..scenarios.requirements import requirements
 from ..scenarios.scene import durable_by_then
 
 HUNDREDS: Final[Mapping[str, str]] = {
@@ -55,7 +58,11 @@ GUARDED: Final = Survey(
 
 def pages() -> dict[str, str]:
     """File name to text, of every generated page."""
-    return {"checks.md": _text(_checks()), "failure-points.md": _text(_failure_points())}
+    return {
+        "checks.md": _text(_checks()),
+        "failure-points.md": _text(_failure_points()),
+        "families.md": _text(_families()),
+    }
 
 
 def _checks() -> Iterator[str]:
@@ -136,6 +143,46 @@ def _durable(name: str) -> str:
     if not known:
         return "nothing"
     return "Prepared" if prepared else "Committed" if committed else "Issued"
+
+
+def _families() -> Iterator[str]:
+    yield from ("# Families", "", _GENERATED, "")
+    yield "What is tried. `--family NAME` runs one of them, and can be given again for another. A"
+    yield "target that lacks what a family needs is `not applicable` to it, and the report says so;"
+    yield "a family that fits and of which nothing was played makes the run incomplete (exit 3)."
+    yield from ("", "| family | what it tries | needs | topics |", "| -- | -- | -- | -- |")
+    for name in FAMILIES:
+        tried = family(name)
+        topics = ", ".join(f"`{topic}`" for topic in tried.topics)
+        yield f"| [{name}](#{name}) | {tried.tries} | {_needs(tried)} | {topics} |"
+    yield from (
+        "",
+        "A topic is the first part of a plan, so of a schedule's id (`family:topic.…`), and",
+    )
+    yield "names an item of pytest. A topic for which a ledger has no place is not played on it."
+    yield from ("", "## Profiles", "")
+    yield "Each plays its required set to the end, then samples until its time is over."
+    yield from ("", "| profile | required | sampled | until | most schedules of a target |")
+    yield "| -- | -- | -- | -- | --: |"
+    for profile in PROFILES.values():
+        reach = (
+            "every place once" if profile.required == "places" else "every variant of every place"
+        )
+        drawn = "kills" if profile.samples == "kills" else "everything"
+        until = f"{profile.max_time_s:g} s"
+        yield f"| `{profile.name}` | {reach} | {drawn} | {until} | {profile.schedules:,} |"
+    known = {row.id: row.requirement for row in requirements()}
+    for name in FAMILIES:
+        yield from ("", f"## {name}", "", "Asserts:", "")
+        for row in family(name).rows:
+            yield f"- {row}: {known[row]}"
+
+
+def _needs(tried: Family) -> str:
+    """The operations and claims without which a target has nothing for a family."""
+    needs = [f"operation `{name}`" for name in tried.needs]
+    needs += [f"claim `{name}`" for name in tried.claims]
+    return ", ".join(needs) or "nothing"
 
 
 def _text(lines: Iterator[str]) -> str:

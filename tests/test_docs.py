@@ -79,9 +79,10 @@ def run_all(shown: list[Shown], folder: Path, home: Path) -> list[str]:
     """What each command prints, in one shell that starts in ``folder``."""
     programs = home / "bin"
     programs.mkdir(parents=True)
-    front = programs / "admitone"
-    front.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m admitone "$@"\n')
-    front.chmod(0o755)
+    for program in ("admitone", "pytest"):
+        front = programs / program
+        front.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {program} "$@"\n')
+        front.chmod(0o755)
     script = "".join(
         f"(exit $status)\n{each.command}\nstatus=$?\nprintf '%s\\n' '{MARK}'\n" for each in shown
     )
@@ -179,6 +180,7 @@ def test_links_lead_somewhere() -> None:
 def test_reference_pages_are_those_of_the_code() -> None:
     folder = ROOT / "docs" / "reference"
     written = {path.name: path.read_text() for path in folder.glob("*.md")}
+    assert "python -m tests.campaigns.matrix" in written.pop("matrix.md"), "a campaign writes it"
     assert written == pages(), "run: python -m admitone.reports.reference docs/reference"
 
 
