@@ -161,7 +161,8 @@ def _families() -> Iterator[str]:
     )
     yield "names an item of pytest. A topic for which a ledger has no place is not played on it."
     yield from ("", "## Profiles", "")
-    yield "Each plays its required set to the end, then samples until its time is over."
+    yield "Each plays its required set first, then samples until its time is over. A required set"
+    yield "that is not finished by then makes the run incomplete."
     yield from ("", "| profile | required | sampled | until | most schedules of a target |")
     yield "| -- | -- | -- | -- | --: |"
     for profile in PROFILES.values():
