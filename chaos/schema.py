@@ -70,6 +70,7 @@ def _begin() -> Schema:
             "operations": {"type": "array", "items": {"type": "string"}},
             "sink": {"enum": ["idempotent", "control"]},
             "reference": {"type": "boolean"},
+            "lease_s": {"type": "number"},
         },
         "required": ["v", "kind", "schedule", "target", "declaration", "operations", "sink"],
         "additionalProperties": False,

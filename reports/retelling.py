@@ -144,7 +144,7 @@ class Retelling:
 
     def _row(self, line: Recorded, before: Row | None, shown: bool) -> Row | None:
         event, seq = line.event, line.stamp.seq
-        told: Row | None
+        told: Row | None = None
         match event:
             case Approved():
                 told = self._approved(event)

@@ -125,6 +125,7 @@ class Conductor:
             self._fitting.survey.operations,
             plan.sink,
             self._reference,
+            scene.stage.setting.lease_s,
         )
         history = History(header, scene.stage.recorder.lines)
         result = judged(plan, scene, history, problem, digest=digest)

@@ -25,7 +25,8 @@ class Header:
     """Who was tried, under which plan. ``schedule`` is the self-contained id.
 
     ``operations``: the methods that the target's ledger has. ``reference``: whether what is
-    durable at a point is asserted (the suite's own ledgers) or only shown.
+    durable at a point is asserted (the suite's own ledgers) or only shown. ``lease_s``: how long
+    the ledger was told to keep a lease, seconds; 0: nobody said.
     """
 
     schedule: str
@@ -34,6 +35,7 @@ class Header:
     operations: tuple[str, ...]
     sink: SinkKind = "idempotent"
     reference: bool = False
+    lease_s: float = 0.0
 
     @property
     def guarded(self) -> bool:

@@ -25,7 +25,7 @@ LINE_LIMIT_BYTES: Final = 4 * 1024 * 1024
 """No event needs more; a longer line is a file of another kind."""
 
 _BEGIN: Final = frozenset(
-    {"v", "kind", "schedule", "target", "declaration", "operations", "sink", "reference"}
+    {"v", "kind", "schedule", "target", "declaration", "operations", "sink", "reference", "lease_s"}
 )
 _END: Final = frozenset({"v", "kind", "schedule", "events", "digest"})
 
@@ -185,6 +185,7 @@ def _begin_line(header: Header) -> str:
             "operations": list(header.operations),
             "sink": header.sink,
             "reference": header.reference,
+            "lease_s": header.lease_s,
         }
     )
 
@@ -193,12 +194,12 @@ def _header_of(line: dict[str, Any]) -> Header:
     unknown = sorted(set(line) - _BEGIN)
     if unknown:
         raise LineProblem(f"schedule.begin has no field {unknown[0]!r}")
-    missing = sorted(_BEGIN - {"reference"} - set(line))
+    missing = sorted(_BEGIN - {"reference", "lease_s"} - set(line))
     if missing:
         raise LineProblem(f"schedule.begin needs the field {missing[0]!r}")
     target, declaration = decode(line["target"]), decode(line["declaration"])
     operations, sink = line["operations"], line["sink"]
-    reference = line.get("reference", False)
+    reference, lease_s = line.get("reference", False), line.get("lease_s", 0.0)
     right = (
         type(line["schedule"]) is str
         and type(target) is TargetName
@@ -207,11 +208,18 @@ def _header_of(line: dict[str, Any]) -> Header:
         and all(type(name) is str for name in operations)
         and sink in get_args(SinkKind)
         and type(reference) is bool
+        and type(lease_s) in (int, float)
     )
     if not right:
         raise LineProblem("schedule.begin has a field of another type")
     return Header(
-        line["schedule"], target, declaration, tuple(operations), cast(SinkKind, sink), reference
+        line["schedule"],
+        target,
+        declaration,
+        tuple(operations),
+        cast(SinkKind, sink),
+        reference,
+        float(lease_s),
     )
 
 

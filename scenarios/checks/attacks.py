@@ -8,9 +8,10 @@ whatever its code, is right.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from ...targets.replies import Done, Replayed
-from ...targets.terms import Authorization, Context
+from ...targets.terms import Admission, Authorization, Context
 from ..story import LabelStory, Story
 from ..story.calls import CallStory
 from ..story.labels import bound_of
@@ -79,6 +80,8 @@ def _rightful(story: Story, label: LabelStory, context: Context, before: int) ->
     )
 
 
+OF_ANOTHER: Final = "credential of another authorization"
+
 # what is presented -------------------------------------------------------------------------------
 
 
@@ -90,6 +93,8 @@ def _credential(story: Story) -> Ruling:
             if not forged.startswith("credential"):
                 continue
             if forged == ANOTHER_HOLDER and "executor" not in story.facts.binds:
+                continue
+            if forged == OF_ANOTHER and not _names_its_own(story, label, call):
                 continue
             docket.tried()
             at = admitted_by(story, label, call)
@@ -104,6 +109,17 @@ def _credential(story: Story) -> Ruling:
         for call in label.of("issue"):
             _confirmation(story, label, call, docket)
     return docket.ruling()
+
+
+def _names_its_own(story: Story, label: LabelStory, call: CallStory) -> bool:
+    """Whether a genuine credential of another authorization must be refused here. Not where it is
+    a bearer token for any call that its bound fields allow, nor where what was admitted is the
+    owner's own unit after all: then the credential alone is the authority, and it was genuine."""
+    telling = {"principal", "args", "resource", "confirmation"}
+    if not telling & set(story.facts.binds):
+        return False
+    said = call.said
+    return not (isinstance(said, Admission) and said.record in label.records)
 
 
 def _confirmation(story: Story, label: LabelStory, call: CallStory, docket: Docket) -> None:

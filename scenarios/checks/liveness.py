@@ -92,7 +92,7 @@ def _rest(story: Story) -> Ruling:
         asked = [c for c in label.uses() if c.began > drain and c.honest]
         if "issue" in story.header.operations and not _ever_issued(label):
             asked = [c for c in label.of("issue") if c.began > drain]
-        refused = _turned_away(asked)
+        refused = _turned_away(_last_answers(asked))
         if not refused:
             continue
         docket.tried()
@@ -113,6 +113,11 @@ def _rest(story: Story) -> Ruling:
 def _ever_issued(label: LabelStory) -> bool:
     """Some use was asked for, or a grant was heard: so there was something to use."""
     return any(c.acknowledged for c in label.of("issue")) or any(True for _ in label.uses())
+
+
+def _last_answers(asked: list[CallStory]) -> list[CallStory]:
+    """What each request came to: an honest Busy is asked again, and only the end counts."""
+    return list({call.owner: call for call in asked}.values())
 
 
 def _turned_away(asked: list[CallStory]) -> list[CallStory]:

@@ -42,12 +42,27 @@ def _settled(story: Story) -> Ruling:
 
 
 def _recovery_ran(story: Story) -> bool:
-    """Recovery was run after the last fault, or the ledger recovers by itself."""
-    if "recover" not in story.header.operations:
-        return "recover" in story.phases
+    """Recovery was run after the last fault, or the ledger recovers by itself. Where a holder has
+    a lease, its unit is nobody else's before that has lapsed: only a later recovery must end it."""
     drain = story.phases.get("drain", FOREVER)
+    lapsed_ns = _lapsed_ns(story, drain)
+    if "recover" not in story.header.operations:
+        return "recover" in story.phases and lapsed_ns == 0
     over = max((d.ended for d in story.disturbances if d.began < drain), default=-1)
-    return any(c.op == "recover" and c.granted and c.began > over for c in story.calls.values())
+    return any(
+        c.op == "recover" and c.granted and c.began > over and c.began_ns >= lapsed_ns
+        for c in story.calls.values()
+    )
+
+
+def _lapsed_ns(story: Story, drain: int) -> int:
+    """When the last lease that was taken before the drain had surely lapsed; 0 without leases."""
+    if story.facts.lapse == "none":
+        return 0
+    if story.header.lease_s <= 0:
+        return FOREVER  # the history does not say how long a lease was
+    taken = [c.ended_ns for label in story.labels for c in label.uses() if c.began < drain]
+    return max(taken, default=0) + int(story.header.lease_s * 1e9)
 
 
 def _uncommitted_in_drain(story: Story, label: LabelStory) -> int:

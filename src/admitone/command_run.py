@@ -58,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
         options.max_time or (None if chosen else profile.max_time_s),
         profile.required,
         "all" if chosen else profile.samples,
+        options.max_time is not None,
         options.seed or 0,
         options.workers or len(os.sched_getaffinity(0)),
         reports.histories,
