@@ -140,7 +140,7 @@ def page(rows: Sequence[Row], asked: str) -> Iterator[str]:
     )
     yield "[checks](checks.md)."
     yield from ("", "## One schedule for each conviction", "")
-    yield "`admitone replay` repeats it."
+    yield "`admitone replay` repeats it; a free race (`consumers:stress.…`) may not come again."
     yield from ("", "| ledger | code | first schedule |", "| -- | -- | -- |")
     for row in rows:
         for code in sorted(set(row.wanted) & row.codes.keys()):
