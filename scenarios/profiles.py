@@ -16,8 +16,9 @@ Samples = Literal["kills", "all"]
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One profile. ``max_time_s`` ends sampling; ``schedules`` bounds each target's number.
-    ``samples``: what is drawn after the required set, kills at the failure points or anything."""
+    """One profile. ``max_time_s`` ends sampling, not the required set; ``schedules``
+    bounds each target's number. ``samples``: what is drawn after the required set, kills at the
+    failure points or anything."""
 
     name: str
     required: Reach

@@ -39,3 +39,13 @@ def test_a_reaper_that_frees_what_is_held_is_convicted(
     results = played(f"builtin:broken/{name}", "lease", scratch, plans)
     assert all("AO104" in codes([result]) for result in results)
     assert wanted <= codes(results) <= wanted | {"AO701"}
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("Patient", set()), ("Idle", {"AO301"})])
+def test_recovery_has_no_excuse_once_the_lease_has_lapsed(
+    name: str, wanted: set[str], scratch: Path
+) -> None:
+    plans = ("FP5.drop.gone.b1.idem.s0", "FP5.kill.gone.b1.idem.s0")
+    for result in played(f"py:tests.leased_ledgers:{name}", "crash", scratch, plans):
+        assert codes([result]) == wanted, result.id
+        assert result.opportunities["AO301"]

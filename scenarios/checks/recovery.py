@@ -62,7 +62,8 @@ def _lapsed_ns(story: Story, drain: int) -> int:
     if story.header.lease_s <= 0:
         return FOREVER  # the history does not say how long a lease was
     taken = [c.ended_ns for label in story.labels for c in label.uses() if c.began < drain]
-    return max(taken, default=0) + int(story.header.lease_s * 1e9)
+    lease_s = story.header.lease_s + story.facts.clock_error_s
+    return max(taken, default=0) + int(lease_s * 1e9)
 
 
 def _uncommitted_in_drain(story: Story, label: LabelStory) -> int:

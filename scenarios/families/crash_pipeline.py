@@ -8,7 +8,9 @@ order or recovery alone; a late original arrives after the resend; honest client
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
+from typing import Final
 
 from ...chaos.handle import NodeHandle
 from ..calls import PLAIN, Arm, Pending, Twist
@@ -16,6 +18,11 @@ from ..client import Client, Use
 from ..placement import RAISES, Place
 from ..plan import Plan
 from ..scene import Scene
+
+LEASE_S: Final = 0.3
+"""The lease that a ledger is told to keep where recovery alone must end a unit, seconds."""
+BEYOND_S: Final = 0.1
+"""How much later than its end recovery runs once more, seconds."""
 
 
 @dataclass(slots=True)
@@ -36,6 +43,8 @@ class Hurt:
 
 def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> None:
     """Play one plan."""
+    if order == "gone" and scene.facts.lapse != "none":
+        scene.stage.setting = replace(scene.stage.setting, lease_s=LEASE_S)
     client = scene.approve(plan.budget)
     victim = scene.victim(client.executor)
     scene.phase("hurt")
@@ -149,6 +158,8 @@ def _heal(
         scene.stage.desk.deliver(letter)
     if client.authorization is None:
         client.issue(healer)
+    if order == "gone":
+        scene.stage.dismiss(victim)  # before recovery, which then runs after the last fault
     lives = victim.alive and (hurt.variant in RAISES or scene.draws.random() < 0.5)
     asker = victim if lives else healer
     scene.phase("recover")
@@ -161,6 +172,10 @@ def _heal(
         scene.stage.desk.deliver(letter)
         if scene.draws.random() < 0.25:
             scene.stage.desk.deliver(letter)  # the network repeats what it had kept
+        client.recover(healer)
+    if order == "gone" and scene.facts.lapse != "none" and "recover" in healer.operations:
+        # whatever was leased to the dead is nobody's now: this recovery has no excuse
+        time.sleep(LEASE_S + BEYOND_S + scene.facts.clock_error_s)
         client.recover(healer)
 
 
