@@ -48,8 +48,10 @@ class Sinks:
             return sink
         if sink is not None:
             sink.close()
-        self._made += 1
         path = self._folder / f"{kind}{self._made}.sink"
+        while path.exists():  # what others left there is no empty world
+            self._made += 1
+            path = self._folder / f"{kind}{self._made}.sink"
         sink = self._open[kind] = open_sink(self._home, path, kind, self._receipt_key)
         return sink
 

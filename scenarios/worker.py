@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import shutil
 import signal
 import traceback
 from dataclasses import dataclass, replace
@@ -114,7 +115,8 @@ class Worker:
     def _engage(self, target: int) -> Conductor:
         fitting = self._bench.fittings[target]
         folder = self._folder / f"t{target}"
-        folder.mkdir(exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)  # of one that gave way: its sinks are not empty
+        folder.mkdir()
         parent = WarmParent(fitting.target, folder, folder / "output.log")
         return Conductor(
             parent,
