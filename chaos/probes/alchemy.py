@@ -81,7 +81,7 @@ def _is_autocommit(dialect: Any, fairy: Any) -> bool:
     driver = fairy.dbapi_connection
     detect = getattr(dialect, "detect_autocommit_setting", None)  # not before SQLAlchemy 2.0.43
     if detect is not None:
-        with suppress(NotImplementedError):
+        with suppress(NotImplementedError):  # a dialect without it: the driver is asked below
             return bool(detect(driver))
     return getattr(driver, "autocommit", None) is True
 

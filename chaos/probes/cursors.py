@@ -126,19 +126,19 @@ class _HandingOut:
     _sight_own: type
 
     def fetchone(self) -> Any:
-        return _fetched(self, super().fetchone)  # type: ignore[misc]
+        return self._sight_fetch("fetchone")
 
     def fetchmany(self, *size: Any, **named: Any) -> Any:
-        return _fetched(self, partial(super().fetchmany, *size, **named))  # type: ignore[misc]
+        return self._sight_fetch("fetchmany", *size, **named)
 
     def fetchall(self) -> Any:
-        return _fetched(self, super().fetchall)  # type: ignore[misc]
+        return self._sight_fetch("fetchall")
 
     def __next__(self) -> Any:
-        return _fetched(self, super().__next__)  # type: ignore[misc]
+        return self._sight_fetch("__next__")
 
     def close(self) -> Any:
-        return _fetched(self, super().close)  # type: ignore[misc]
+        return self._sight_fetch("close")
 
     def execute(self, *args: Any) -> Any:
         return self._sight_again().execute(*args)
@@ -153,9 +153,12 @@ class _HandingOut:
         with suppress(sqlite3.Error):  # SQLite commits also what was left unfetched
             self.close()
 
+    def _sight_fetch(self, name: str, *size: Any, **named: Any) -> Any:
+        return _fetched(self, partial(getattr(super(), name), *size, **named))
+
     def _sight_again(self) -> Any:
         """The cursor is used anew, and the driver resets it first: the same end for the write."""
-        with suppress(Exception):
+        with suppress(Exception):  # as the driver's reset, which tells nobody of an error
             self.fetchall()
         self.__class__ = getattr(self, "_sight_own", type(self))
         return self

@@ -51,6 +51,7 @@ def new_name(path: Any, folder: int | None = None, *, follow: bool = True) -> st
     name = name_at(path, folder)
     if name is None or _exists(path, folder, follow):
         return None
+    # plain strings, because this is called often
     parent = os.path.dirname(os.path.join(open_files.root, name))  # noqa: PTH118, PTH120
     return name if _exists(parent, None, True) else None
 

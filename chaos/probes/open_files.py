@@ -102,8 +102,8 @@ def name_at(path: Any, folder: int | None = None) -> str | None:
     try:
         text = os.fsdecode(path)
         if folder is not None:
-            base = os.readlink(f"/proc/self/fd/{folder}")  # noqa: PTH115
-            text = os.path.join(base, text)  # noqa: PTH118
+            base = os.readlink(f"/proc/self/fd/{folder}")  # noqa: PTH115  # is called often
+            text = os.path.join(base, text)  # noqa: PTH118  # is called often
         elif not text.startswith(os.sep):
             text = os.path.join(os.getcwd(), text)  # noqa: PTH109, PTH118  # is called often
         name = None if os.pardir in text else name_of(text)

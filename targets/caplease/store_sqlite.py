@@ -77,7 +77,8 @@ def _row_maker(statement: Executable) -> Callable[[sqlite3.Cursor, Sequence[obje
     """What makes named tuples of this statement's rows; None where it has none."""
     if not isinstance(statement, Select):
         return None
-    kind: Any = namedtuple("Row", statement.selected_columns.keys())  # type: ignore[misc]
+    columns = statement.selected_columns.keys()
+    kind: Any = namedtuple("Row", columns)  # type: ignore[misc]  # known at run time only
     return lambda _, row: kind._make(row)
 
 
@@ -98,7 +99,7 @@ def _sync_log(path: Path) -> None:
     Such frames are found when the log is first read after it, and count from then on. An answer
     that rests on them (the same admission again, say) must not be lost in a power cut.
     """
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError):  # nobody has written since the log was last removed
         log = os.open(f"{path}-wal", os.O_RDONLY)
         try:
             os.fsync(log)

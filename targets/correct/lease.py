@@ -37,6 +37,7 @@ from typing import Any, Final
 
 from .. import contract as c
 from .. import identity as ids
+from ..terms import SlotState
 from ..values import decode
 
 SCHEMA: Final = """
@@ -375,9 +376,12 @@ class LeaseTarget:
         return None
 
 
-def _slot(seat: int, occupant: str | None, receipt: str | None, key: str, cancelled: int) -> Any:
+def _slot(
+    seat: int, occupant: str | None, receipt: str | None, key: str, cancelled: int
+) -> c.SlotView:
+    state: SlotState
     if occupant is None:
         state, word = ("revoked", "cancelled") if cancelled else ("issued", "free")
     else:
         state, word = ("prepared", "taken") if receipt is None else ("committed", "paid")
-    return c.SlotView(str(seat), state, word, occupant, key)  # type: ignore[arg-type]
+    return c.SlotView(str(seat), state, word, occupant, key)
