@@ -37,7 +37,6 @@ from typing import Any, Final
 
 from .. import contract as c
 from .. import identity as ids
-from ..terms import SlotState
 from ..values import decode
 
 SCHEMA: Final = """
@@ -379,7 +378,7 @@ class LeaseTarget:
 def _slot(
     seat: int, occupant: str | None, receipt: str | None, key: str, cancelled: int
 ) -> c.SlotView:
-    state: SlotState
+    state: c.SlotState
     if occupant is None:
         state, word = ("revoked", "cancelled") if cancelled else ("issued", "free")
     else:
