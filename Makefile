@@ -1,5 +1,5 @@
 # On a fresh machine with Python 3.11 or newer, make and git:
-#   make run    set up .venv and run the suite against the SQLite ledgers that ship
+#   make run    set up .venv and run the suite against the SQLite ledger that ships
 #   make test   set up .venv and test the suite itself
 # Everything is installed into .venv here, from the locks in requirements/. `make help` lists all.
 
@@ -15,7 +15,7 @@ TESTFLAGS ?=
 help: ## Say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
 
-run: $(VENV)/.ready ## Run the suite against the ledgers that ship
+run: $(VENV)/.ready ## Run the suite against the ledger that ships
 	@$(BIN)/admitone run
 
 test: $(VENV)/.ready ## Test the suite itself (TESTFLAGS="-k house" is given to pytest)

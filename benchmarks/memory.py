@@ -20,7 +20,10 @@ from tables import footing, heading, table
 from admitone.chaos.runfolder import RunFolder
 from admitone.reports.journal import JournalWriter
 from admitone.scenarios.results import ScheduleResult
+from admitone.scenarios.summary import RunFacts
 
+WARM = 200
+"""Schedules before the first look."""
 PARTS = ("campaign", "worker", "warm parent", "node")
 
 
@@ -57,12 +60,13 @@ def main() -> None:
 
         try:
             played = 0
-            crew.play(200, options.workers, note)
-            while played <= options.schedules:
-                for part, process in family(crew.pids[0]).items():
-                    seen[part].append((played, process.memory_info().rss / 2**20))
+            journal.begin(RunFacts(0, "", "", "", "", ""))
+            crew.play(WARM, options.workers, note)
+            while played < options.schedules:
                 crew.play(options.every, options.workers, note)
                 played += options.every
+                for part, process in family(crew.pids[0]).items():
+                    seen[part].append((played, process.memory_info().rss / 2**20))
             processes = family(crew.pids[0])
             tree = psutil.Process().children(recursive=True)
             zombies = sum(process.status() == psutil.STATUS_ZOMBIE for process in tree)
@@ -87,7 +91,7 @@ def main() -> None:
             ]
         )
     table(["", "first MB", "last MB", "most MB", "KB/1,000 schedules", "descriptors"], rows)
-    print(f"\n  {options.schedules + 200} schedules, {len(bad)} of them not passed")
+    print(f"\n  {played + WARM} schedules, {len(bad)} of them not passed")
     print(f"  zombies {zombies}; files of the run in memory {files} bytes; stores left {len(left)}")
     footing()
 

@@ -139,7 +139,8 @@ def from_object(line: dict[str, Any]) -> Recorded:
     cls = KINDS.get(kind) if isinstance(kind, str) else None
     if cls is None:
         raise LineProblem(f"its kind is {kind!r}; known are {', '.join(sorted(KINDS))}")
-    stamp = Stamp(_stamped(line, "seq", int), _stamped(line, "t_ns", int), _source(line))
+    seq, t_ns = _stamped(line, "seq", int), _stamped(line, "t_ns", int)
+    stamp = Stamp(seq, t_ns, _stamped(line, "source", str))
     try:
         event: Event = _take(cls, line, STAMP_FIELDS)
     except ValueProblem as problem:
@@ -166,6 +167,9 @@ def _take(cls: type, line: dict[str, Any], also: tuple[str, ...] = ()) -> Any:
         else:
             if not field.plain:
                 value = decode(value)
+            # JSON knows no floats: Go and JavaScript write 0.0 as 0, as the schema allows them
+            if field.hint is float and type(value) is int and abs(value) < 2**53:
+                value = float(value)
             if not _fits(value, field.hint):
                 raise LineProblem(f"{cls.__name__}.{field.name} cannot be {value!r:.80}")
         values.append(value)
@@ -188,11 +192,6 @@ def _stamped(line: dict[str, Any], name: str, kind: type) -> Any:
     if type(value) is not kind:
         raise LineProblem(f"its {name} is {value!r:.80}, not of type {kind.__name__}")
     return value
-
-
-def _source(line: dict[str, Any]) -> str:
-    source: str = _stamped(line, "source", str)
-    return source
 
 
 def _no_constant(name: str) -> None:

@@ -2,8 +2,8 @@
 
 Warming up leaves thousands of freed chunks between those in use. What a node allocates would land
 in them, a few bytes on each of some hundred pages that it shares with its parent, and every one
-of these pages would have to be copied first: about 300 faults in the life of a node. So the holes
-are taken once, here, and never given back; a node's own chunks then lie side by side.
+of these pages would have to be copied first. So the holes are taken once, here, and never given
+back; a node's own chunks then lie side by side.
 
 CPython's own pools (objects up to 512 bytes) are full enough: filling them was measured to gain
 nothing.
@@ -24,11 +24,11 @@ _MOST: Final = 100_000
 """Bound on the chunks taken: some MB, and some ten milliseconds."""
 
 
-def fill_holes() -> int:
-    """Take every hole that malloc knows; how many chunks that took. 0 where it is no glibc."""
+def fill_holes() -> None:
+    """Take every hole that malloc knows. Nothing is done where it is no glibc."""
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "gnu_get_libc_version"):
-        return 0
+        return
     malloc = libc.malloc
     malloc.restype, malloc.argtypes = ctypes.c_size_t, [ctypes.c_size_t]
     taken = 0
@@ -40,4 +40,3 @@ def fill_holes() -> int:
             taken += 1
             row = row + 1 if chunk == last + stride else 0
             last = chunk
-    return taken

@@ -151,11 +151,18 @@ class NodeHandle:
         return b"\n" in self._buffer
 
     def kill(self) -> None:
-        """SIGKILL, and wait until the process is dead. Its descriptors are closed then."""
+        """SIGKILL, and wait until the process is dead. Its descriptors are closed then.
+
+        Raises ``TimeoutError`` if it does not die: it may still write, so nothing can be judged.
+        """
         if self.alive:
             with contextlib.suppress(ProcessLookupError):  # it died by itself, and was reaped
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-        self.wait_dead(DEATH_DEADLINE_S)
+        if not self.wait_dead(DEATH_DEADLINE_S):
+            raise TimeoutError(
+                f"node {self.name} (pid {self.pid}) is not dead {DEATH_DEADLINE_S:g} s after "
+                "SIGKILL: this machine is unfit for the run"
+            )
 
     def stop_clock(self, stopped: bool) -> None:
         """SIGSTOP or SIGCONT: a pause of the whole process."""

@@ -8,12 +8,14 @@ the next run removes it.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import secrets
 import shutil
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +38,7 @@ def base_folder() -> Path:
         if usage.f_bavail * usage.f_frsize >= ROOM_NEEDED_BYTES and os.access(SHM, os.W_OK):
             return SHM
     except OSError:
-        pass
+        pass  # there is no such folder
     return Path(tempfile.gettempdir())
 
 
@@ -85,8 +87,9 @@ def sweep(base: Path) -> int:
         if folder.is_symlink() or not folder.is_dir():
             continue
         if folder.suffix == ".new":
-            if time.time() - folder.stat().st_mtime > _STALE_S:
-                shutil.rmtree(folder, ignore_errors=True)
+            with suppress(FileNotFoundError):  # its run has just begun, and renamed it
+                if time.time() - folder.stat().st_mtime > _STALE_S:
+                    shutil.rmtree(folder, ignore_errors=True)
             continue
         removed += _remove_if_free(folder)
     return removed
@@ -95,6 +98,9 @@ def sweep(base: Path) -> int:
 def _remove_if_free(folder: Path) -> int:
     try:
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:  # half removed: no folder gets its name without a lock
+        shutil.rmtree(folder, ignore_errors=True)
+        return 1
     except OSError:
         return 0
     try:
@@ -151,6 +157,7 @@ class Template:
         for name, data, mode in self.files:
             descriptor = os.open(folder / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
             try:
-                os.write(descriptor, data)
+                if os.write(descriptor, data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder / name))
             finally:
                 os.close(descriptor)

@@ -9,15 +9,10 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Literal
 
 from .channel import Channel, Message
-from .probes.sight import Raise
-
-Side = Literal["before", "after"]
-
-TEXT_LIMIT = 500
-"""Longest piece of a statement or path that travels with a point, characters."""
+from .probes.sight import Raise, Side
+from .probes.statements import TEXT_LIMIT
 
 
 @dataclass(slots=True, eq=False)

@@ -20,7 +20,8 @@ from ..targets.replies import EffectUnknown, NotApplied
 from ..targets.terms import Identity, Receipt, Trust
 from ..targets.values import ValueProblem, decode, encode
 from .channel import Channel
-from .stops import Side, Stops
+from .probes.sight import Side
+from .stops import Stops
 
 WRITE_MARKS: Final[dict[str, Side]] = {"before-write": "before", "after-write": "after"}
 """Marks by which an adapter shows a durable write that no probe can see."""
@@ -95,11 +96,12 @@ class World:
     def effect(self, tool: str, args: Mapping[str, object], key: str | None = None) -> Receipt:
         """Ask the sink to apply the effect; see ``Env.effect``."""
         call = self._stops.current()
+        travelling = _travelling(args)
         if call is not None:
             call.entered += 1
         self._stops.point("effect", "before", tool)
         question: dict[str, Any] = {
-            "effect": {"tool": tool, "args": _travelling(args), "key": key},
+            "effect": {"tool": tool, "args": travelling, "key": key},
             "call": None if call is None else call.id,
         }
         answer = self._channel.ask(question)

@@ -5,8 +5,8 @@ no store is open and no second thread runs when it forks (both are checked and s
 is alone with its own descriptors, and all of them die with this process.
 
 Started as ``python -m admitone.chaos.zygote FD TARGET FOLDER``; speaks over FD: one line of
-greeting, then requests ``{"do": "fork"}`` (with the node's end of a socket as ancillary data) and
-``{"do": "reap"}``, each answered with the statuses of children that ended since.
+greeting, then requests: the bare bytes ``fork`` (with the node's end of a socket as ancillary data)
+and ``reap``, each answered by one line with the statuses of children that ended since.
 """
 
 from __future__ import annotations

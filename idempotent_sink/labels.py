@@ -96,24 +96,23 @@ class _Walk:
         return f"a {kind.__name__[:40]} is no argument"
 
     def _members(self, item: Mapping[object, object], below: list[object]) -> str:
-        if problem := self._counted(len(item)):
-            return problem
-        for name in item:
+        for name, value in item.items():  # counted one by one: a length may be a lie
             if type(name) is not str:
                 return "the name of a member is no text"
-            if problem := self._text(name):
+            if problem := self._counted() or self._text(name):
                 return problem
-        return self._items(item.values(), below)
+            below.append(value)
+        return ""
 
     def _items(self, items: Iterable[object], below: list[object]) -> str:
         for item in items:
-            if problem := self._counted(1):
+            if problem := self._counted():
                 return problem
             below.append(item)
         return ""
 
-    def _counted(self, more: int) -> str:
-        self.items += more
+    def _counted(self) -> str:
+        self.items += 1
         return "" if self.items <= MAX_ITEMS else f"more than {MAX_ITEMS} items"
 
     def _sized(self, more: int) -> str:

@@ -6,7 +6,6 @@ and only the parent holds the other end. It has a session of its own, so Ctrl-C 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import select
@@ -20,8 +19,8 @@ from .client import HttpSink
 from .protocol import SinkKind
 from .server import RECEIPT_KEY_VARIABLE
 
-READY_DEADLINE_S: Final = 30.0
-"""Longest time that a start may take on a loaded machine, seconds."""
+LINE_DEADLINE_S: Final = 30.0
+"""Longest wait for a line of the server: a start on a loaded machine, or the gap, seconds."""
 
 ANSWER_DEADLINE_S: Final = 30.0
 """Longest wait for an answer: only a sink that hangs makes it pass, seconds."""
@@ -82,8 +81,7 @@ class SinkProcess(HttpSink):
         self._process.wait()
         for end in (self._process.stdin, self._process.stdout):
             if end is not None:
-                with contextlib.suppress(OSError):
-                    end.close()
+                end.close()
 
     def _line(self) -> dict[str, object]:
         """What the server says next: first its url, when it can be spoken to."""
@@ -91,12 +89,13 @@ class SinkProcess(HttpSink):
         assert output is not None
         ready = select.poll()
         ready.register(output, select.POLLIN)
-        until = time.monotonic() + READY_DEADLINE_S
+        until = time.monotonic() + LINE_DEADLINE_S
         said = b""
         while not said.endswith(b"\n"):
             left_s = until - time.monotonic()
             if left_s <= 0 or not ready.poll(left_s * 1000):
-                raise SinkProcessProblem(f"no sink was ready within {READY_DEADLINE_S:.0f} s")
+                within = f"within {LINE_DEADLINE_S:.0f} s"
+                raise SinkProcessProblem(f"the sink's process said nothing {within}")
             more = os.read(output.fileno(), 4096)
             if not more:
                 complaint = self._complaints.read_bytes()[-400:].decode("utf-8", "replace").strip()

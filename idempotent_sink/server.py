@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # what follows in the stream cannot be trusted
             self._problem(HTTPStatus.BAD_REQUEST, str(problem))
         except OSError:
-            raise  # the connection is gone
+            raise  # the connection is gone, or the server is left: there is no one to answer
         except Exception as failure:
             self._problem(
                 HTTPStatus.INTERNAL_SERVER_ERROR, f"the sink failed: {type(failure).__name__}"

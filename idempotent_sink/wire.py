@@ -17,8 +17,10 @@ from ..targets.terms import Receipt
 from ..targets.values import ValueProblem, decode, encode
 from .protocol import HOWS, Answer, Application, Log, Received
 
-MAX_BODY: Final = 4 * 1024 * 1024
-"""Longest request body, bytes. Arguments within the sink's own limits always fit."""
+MAX_BODY: Final = 8 * 1024 * 1024
+"""Longest request body, bytes. Arguments within the sink's own limits always fit: 12 for each
+character of text (JSON writes an emoji as two escapes) and 350 for each item (an integer of 1024
+bits, tagged) make 6.7 MB."""
 
 Value = TypeVar("Value", Answer, Received, Application)
 
@@ -202,7 +204,7 @@ def _field_types(cls: type) -> dict[str, tuple[type, ...]]:
 
 
 def _classes(hint: Any) -> Iterator[type]:
-    if isinstance(hint, types.UnionType) or hint is None:
+    if isinstance(hint, types.UnionType):
         for part in get_args(hint):
             yield from _classes(part)
     elif isinstance(hint, type):

@@ -16,8 +16,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, get_args
 
 from ..scenarios.results import ScheduleResult
-from ..scenarios.summary import RunFacts, RunTally, StopReason
-from .lines import LineProblem, facts_fields, facts_from, packed, result_fields, result_from
+from ..scenarios.summary import EXIT_CODES, RunFacts, RunTally, StopReason
+from .lines import (
+    LineProblem,
+    facts_fields,
+    facts_from,
+    packed,
+    result_fields,
+    result_from,
+    seconds_of,
+    typed,
+)
 from .text import clean
 from .writer import Silent
 
@@ -164,12 +173,12 @@ def read_journal(path: Path) -> Journal:
             if runs == 0 and value["kind"] != "run.begin":
                 raise LineProblem("a journal begins with run.begin")
             if value["kind"] == "run.begin":
-                facts = facts or facts_from(value.get("facts") or {})
+                facts = facts or facts_from(typed(value, "facts", (dict,), {}))
                 runs, exit_code, end = runs + 1, None, None
             elif value["kind"] == "schedule.end":
                 results.append(result_from(value))
             elif value["kind"] == "run.end":
-                exit_code, end = value.get("exit_code"), _end(value)
+                exit_code, end = _exit_code(value), _end(value)
         except LineProblem as wrong:
             raise JournalProblem(f"{path}, line {number}: {clean(wrong, 200)}") from None
     if facts is None:
@@ -178,14 +187,21 @@ def read_journal(path: Path) -> Journal:
     return Journal(facts, tuple(results), runs, exit_code, bool(torn), note, end)
 
 
+def _exit_code(value: Mapping[str, Any]) -> int:
+    code = value.get("exit_code")
+    if type(code) is not int or code not in EXIT_CODES.values():
+        raise LineProblem("run.end has no exit code that a run can have")
+    return code
+
+
 def _end(value: Mapping[str, Any]) -> RunEnd:
     reason, detail = value.get("stop_reason", "finished"), value.get("stop_detail", "")
     if reason not in STOP_REASONS or not isinstance(detail, str):
         raise LineProblem("run.end says no reason that a run has to end")
-    left, duration_s = value.get("required_left", 0), value.get("duration_s", 0.0)
-    if type(left) is not int or not isinstance(duration_s, (int, float)):
+    left = value.get("required_left", 0)
+    if type(left) is not int:
         raise LineProblem("run.end has a number that is none")
-    return RunEnd(reason, detail, float(duration_s), left)
+    return RunEnd(reason, detail, seconds_of(value, "duration_s"), left)
 
 
 def _note(torn: int, exit_code: int | None) -> str:

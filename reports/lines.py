@@ -18,6 +18,9 @@ from .text import shorten
 LINE_LIMIT: Final = 2000
 """Longest line of one schedule, bytes: thousands of them must still be read in one go."""
 
+FOREVER_S: Final = 1e9
+"""Longer than any run, seconds."""
+
 _EMPTY: Final[dict[str, object]] = {f.name: f.default for f in fields(ScheduleResult)}
 Relies = Literal["yes", "no", "not exercised"]
 _RELIES: Final[dict[str, Relies]] = {"yes": "yes", "no": "no", "not exercised": "not exercised"}
@@ -93,6 +96,7 @@ def facts_fields(facts: RunFacts) -> dict[str, object]:
                 "content_hash": target.content_hash,
                 "claims": dict(target.claims),
                 "not_applicable": dict(target.not_applicable),
+                "unseen": list(target.unseen),
             }
             for target in facts.targets
         ],
@@ -130,14 +134,14 @@ def result_from(value: Mapping[str, Any]) -> ScheduleResult:
         relies_on_sink=_relies(_text(value, "relies_on_sink", "not exercised")),
         reason=_text(value, "reason", ""),
         digest=_text(value, "digest", ""),
-        duration_s=float(_typed(value, "duration_s", (int, float), 0.0)),
-        history_kept=_typed(value, "history_kept", (str, type(None)), None),
+        duration_s=seconds_of(value, "duration_s"),
+        history_kept=typed(value, "history_kept", (str, type(None)), None),
     )
 
 
 def facts_from(value: Mapping[str, Any]) -> RunFacts:
     """The inverse of ``facts_fields``. Raises ``LineProblem``."""
-    required = _typed(value, "required", (dict,), {})
+    required = typed(value, "required", (dict,), {})
     return RunFacts(
         seed=_count(value, "seed"),
         profile=_text(value, "profile"),
@@ -147,12 +151,12 @@ def facts_from(value: Mapping[str, Any]) -> RunFacts:
         started=_text(value, "started"),
         targets=tuple(map(_target_from, _list(value, "targets"))),
         required=Required(
-            tuple(_list(required, "families")),
-            tuple(_list(required, "points")),
-            tuple(_list(required, "checks")),
+            _names(required, "families"),
+            _names(required, "points"),
+            _names(required, "checks"),
         ),
         planned=_counts(value, "planned"),
-        strict=_typed(value, "strict", (bool,), False),
+        strict=typed(value, "strict", (bool,), False),
     )
 
 
@@ -168,8 +172,9 @@ def _target_from(value: object) -> TargetFacts:
         _text(item, "name"),
         _text(item, "version", ""),
         _text(item, "content_hash", ""),
-        _typed(item, "claims", (dict,), {}),
-        _typed(item, "not_applicable", (dict,), {}),
+        typed(item, "claims", (dict,), {}),
+        _texts(item, "not_applicable"),
+        _names(item, "unseen"),
     )
 
 
@@ -179,7 +184,7 @@ def _finding_from(value: object) -> Finding:
         code=_text(item, "code"),
         **{name: _text(item, name, "") for name in _TEXTS},
         at=tuple(_list(item, "at")),
-        claim=_typed(item, "claim", (str, type(None)), None),
+        claim=typed(item, "claim", (str, type(None)), None),
     )
 
 
@@ -193,9 +198,10 @@ def _point_from(value: object) -> PointUse:
 _MISSING: Final = object()
 
 
-def _typed(
+def typed(
     value: Mapping[str, Any], name: str, kinds: tuple[type, ...], default: object = _MISSING
 ) -> Any:
+    """The field, of one of these kinds, or its default. Raises ``LineProblem``."""
     item = value.get(name, default)
     if item is _MISSING:
         raise LineProblem(f"{name} is missing")
@@ -205,19 +211,41 @@ def _typed(
 
 
 def _text(value: Mapping[str, Any], name: str, default: object = _MISSING) -> str:
-    return cast(str, _typed(value, name, (str,), default))
+    return cast(str, typed(value, name, (str,), default))
 
 
 def _count(value: Mapping[str, Any], name: str) -> int:
-    return cast(int, _typed(value, name, (int,), 0))
+    return cast(int, typed(value, name, (int,), 0))
 
 
 def _list(value: Mapping[str, Any], name: str) -> list[Any]:
-    return cast("list[Any]", _typed(value, name, (list, tuple), ()))
+    return cast("list[Any]", typed(value, name, (list, tuple), ()))
+
+
+def _names(value: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    names = tuple(_list(value, name))
+    if not all(isinstance(item, str) for item in names):
+        raise LineProblem(f"{name} must hold texts")
+    return names
+
+
+def _texts(value: Mapping[str, Any], name: str) -> dict[str, str]:
+    texts = typed(value, name, (dict,), {})
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise LineProblem(f"{name} must hold texts")
+    return cast("dict[str, str]", texts)
+
+
+def seconds_of(value: Mapping[str, Any], name: str) -> float:
+    """A duration; 0 if it is missing. Raises ``LineProblem``."""
+    seconds = typed(value, name, (int, float), 0.0)
+    if not 0 <= seconds < FOREVER_S:
+        raise LineProblem(f"{name} is no number of seconds")
+    return float(seconds)
 
 
 def _counts(value: Mapping[str, Any], name: str) -> dict[str, int]:
-    counts = _typed(value, name, (dict,), {})
+    counts = typed(value, name, (dict,), {})
     if not all(isinstance(count, int) for count in counts.values()):
         raise LineProblem(f"{name} must hold whole numbers")
     return cast("dict[str, int]", counts)

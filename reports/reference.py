@@ -161,8 +161,9 @@ def _families() -> Iterator[str]:
     )
     yield "names an item of pytest. A topic for which a ledger has no place is not played on it."
     yield from ("", "## Profiles", "")
-    yield "Each plays its required set first, then samples until its time is over. A required set"
-    yield "that is not finished by then makes the run incomplete."
+    yield "Each plays its required set first, then samples until its time is over. For what is"
+    yield "required it takes up to four times that on a slow machine. A required set that is not"
+    yield "finished then, or at the end of `--max-time`, makes the run incomplete."
     yield from ("", "| profile | required | sampled | until | most schedules of a target |")
     yield "| -- | -- | -- | -- | --: |"
     for profile in PROFILES.values():

@@ -43,6 +43,11 @@ def clean(text: object, limit: int = 200) -> str:
     return shorten("".join(map(_visible, ends)), limit, cut=cut)
 
 
+def clean_lines(text: object, limit: int = 2000) -> str:
+    """``text`` with its line breaks, each line as ``clean`` makes it."""
+    return "\n".join(clean(line, limit) for line in str(text).split("\n"))
+
+
 def shorten(text: str, limit: int, *, cut: bool = False) -> str:
     """At most ``limit`` columns, the middle replaced by one ``…`` where something is left out."""
     text, too_long = _ends(text, limit)

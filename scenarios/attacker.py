@@ -20,9 +20,6 @@ from .moves import present
 NO_MAC: Final = "0" * 64
 """An authenticator that nobody signed."""
 
-ANOTHER_HOLDER: Final = "credential of another holder"
-"""How an attack is marked that presents a genuine credential, and not by its holder."""
-
 
 @dataclass(slots=True)
 class Attacker:

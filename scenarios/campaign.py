@@ -292,6 +292,8 @@ class Campaign:
             reason: Ended = "preflight" if said.of_target else "suite_failed"
             self._ended = End(reason, said.text, len(self._required))
         else:
+            # a search that convicts answers by the id of the shrunk schedule
+            self._required.difference_update(plan.id for plan in said.plans)
             hand.orders -= 1
             self._give(hand, orders)
 

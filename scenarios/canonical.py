@@ -134,7 +134,7 @@ class _Renamer:
         return (*first, str(slot.get("state")), str(slot.get("word")), attempt)
 
     def _audit(self, view: Any) -> Any:
-        """A store may be shared with earlier schedules: only the growth belongs to this one."""
+        """A deployed store may hold records already: only the growth belongs to this schedule."""
         if self._first_count is None:
             self._first_count = view["count"]
         return self._inner({**view, "count": view["count"] - self._first_count})

@@ -135,7 +135,9 @@ class Conductor:
         self._clear(opened.scene)
         _look_past(opened.scene)
         if keep is not None:
-            shutil.copytree(opened.workspace, keep, dirs_exist_ok=True)
+            shutil.copytree(
+                opened.workspace, keep, symlinks=True, dirs_exist_ok=True, ignore=_no_files
+            )
         shutil.rmtree(opened.workspace, ignore_errors=True)
 
     def close(self) -> None:
@@ -170,8 +172,8 @@ class Conductor:
         stage = Stage(self._parent, sink, setting, Recorder())
         veteran = self._veteran
         if veteran is not None and (virgin or not veteran.alive):
-            stage.dismiss(veteran)
-            stage.recorder.lines.clear()
+            veteran.kill()
+            self._parent.reap(veteran.pid)
             veteran = None
         self._veteran = None
         if url is not None:
@@ -216,6 +218,12 @@ class Conductor:
                 self._printed = 0
         except OSError:
             self._printed = 0
+
+
+def _no_files(folder: str, names: list[str]) -> list[str]:
+    """Sockets and pipes, which ``open`` may make: they cannot be copied."""
+    paths = [Path(folder, name) for name in names]
+    return [p.name for p in paths if not (p.is_symlink() or p.is_dir() or p.is_file())]
 
 
 def _look_past(scene: Scene) -> None:

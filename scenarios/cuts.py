@@ -11,14 +11,11 @@ from typing import Final
 
 from ..chaos.events import Point
 from .calls import Arm, Pending, Twist
-from .placement import Survey
+from .placement import BESIDE, Survey
 from .plan import Plan, PlanProblem
 from .scene import Scene
 
 HOWS: Final = ("kill", "drop")
-
-_NAMES: Final = {"revoke": "RV", "delegate": "DG"}
-"""What reports call the points of an operation, beside the twelve."""
 
 
 def cuts_of(survey: Survey, op: str) -> Iterator[tuple[str, ...]]:
@@ -41,7 +38,7 @@ def cut(
         )
     *place, how = tokens
     before = place[-1] == "before"
-    name = f"{_NAMES[op]}-before" if before else f"{_NAMES[op]}-after"
+    name = BESIDE[op][0 if before else 1]
     if place == ["reply"]:
         point = Point(op, "reply", "before", 1)
     else:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     get_state_machine_test,
@@ -28,6 +29,7 @@ from .conductor import Conductor, Played
 from .placement import Survey
 from .plan import Plan
 from .player import REQUESTS, Player, operations
+from .results import SEVERITY
 from .scene import Abandoned
 from .steps import Kind, Step
 
@@ -155,6 +157,10 @@ def search(conductor: Conductor, survey: Survey, plan: Plan) -> Played:
         test()
     except Violated:
         return shrunk(conductor, played[-1], plan)
+    except Flaky:
+        if all(each.result.verdict != "violation" for each in played):
+            raise
+        # seen once and not again: it bears the search's own id, so the worker repeats it
     return _folded(plan, played)
 
 
@@ -175,7 +181,7 @@ def shrunk(conductor: Conductor, found: Played, plan: Plan) -> Played:
 
 def _folded(plan: Plan, played: list[Played]) -> Played:
     """One line for all sequences of a search: the worst of them, with everybody's counts."""
-    worst = min(played, key=lambda each: _rank(each.result.verdict))
+    worst = min(played, key=lambda each: SEVERITY.index(each.result.verdict))
     results = [each.result for each in played]
     opportunities: dict[str, int] = {}
     for result in results:
@@ -195,11 +201,6 @@ def _folded(plan: Plan, played: list[Played]) -> Played:
         ),
         worst.history,
     )
-
-
-def _rank(verdict: str) -> int:
-    order = ("violation", "harness_error", "could_not_run", "not_claimed", "passed")
-    return order.index(verdict) if verdict in order else len(order)
 
 
 def _settings(examples: int) -> settings:

@@ -14,6 +14,7 @@ from .calls import PLAIN, Arm, Pending, Twist
 from .client import Client, Use
 from .desk import Letter
 from .moves import as_executor, reissue, revoke
+from .race import RACE
 from .scene import Scene
 from .steps import Kind, Step
 
@@ -124,7 +125,7 @@ class Player:
         used = self.uses.get(number)
         if kind == "use" and used is not None and not self._may_repeat(used):
             return
-        pending = self._use(kind, number, Twist(transit=("held", "held")))
+        pending = self._use(kind, number, Twist(transit=(RACE, "held")))
         if pending is None or pending.letter is None or pending.answer is not None:
             return
         self.letters.append(pending.letter)
@@ -155,7 +156,7 @@ class Player:
     def _hurt(self, step: Step) -> None:
         assert step.hits is not None
         assert step.point is not None
-        twist = Twist(Arm(step.kind, step.point))
+        twist = Twist(Arm(RACE, step.point))
         if step.hits == "issue":
             pending = self.client.issue(self.node, twist)
         else:

@@ -1,9 +1,9 @@
 """What a family is given to play a plan: a stage, the target's declaration, and its nodes.
 
-In the *isolated* mode every schedule has a store of its own, and whoever heals is a fresh
-process. To spare a fork the process that healed one schedule becomes the victim of the next (a
-*veteran*); a ledger that keeps state in its process could be wronged by that, so every violation
-is tried again with a fresh victim before it is reported (``confirm.py``).
+Every schedule has a store of its own, and whoever heals is a fresh process. To spare a fork the
+process that healed one schedule becomes the victim of the next (a *veteran*); a ledger that keeps
+state in its process could be wronged by that, so every violation is tried again with a fresh victim
+before it is reported (``worker.py``).
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from .checks import CHECKS, JudgeProblem, judge
 from .facts import claims_made
 from .history import History
 from .plan import Plan
+from .race import RACE
 from .results import Finding, PointUse, ScheduleResult, Verdict
 from .scene import Scene
 from .validate import validate
@@ -25,9 +26,6 @@ Relies = Literal["yes", "no", "not exercised"]
 
 DOUBLING = frozenset({"FP6", "FP7", "FP8", "FP9", "FP12"})
 """Points after which a ledger that resends must double the effect on the control sink."""
-
-RACE = "hold"
-"""The name under which races arm their stops; it is no failure point."""
 
 
 def judged(

@@ -11,7 +11,9 @@ import ctypes
 import os
 import shutil
 import signal
+import sys
 import traceback
+from collections import Counter
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -68,7 +70,6 @@ class Bench:
     references: frozenset[int]
     folder: Path
     histories: Path | None
-    keep_share: float = 0.0
     sink: SinkHome = "embedded"
 
 
@@ -79,9 +80,8 @@ class Worker:
         self._bench = bench
         self._pipe = pipe
         self._folder = bench.folder / f"w{number}"
-        self._number = number
         self._conductors: dict[int, Conductor] = {}
-        self._confirmed: dict[tuple[int, str], int] = {}
+        self._confirmed: Counter[tuple[int, str]] = Counter()
         self._kept: dict[tuple[int, str], int] = {}
 
     def serve(self) -> None:
@@ -135,12 +135,12 @@ class Worker:
         if played.result.verdict != "violation" or played.result.id != plan.id:
             return played  # what a search reports was shrunk with fresh victims
         code = played.result.findings[0].code
-        if self._confirmed.get((target, code), 0) >= CONFIRMED_ENOUGH:
+        if all(self._confirmed[target, each] >= CONFIRMED_ENOUGH for each in _codes(played)):
             return played
         for _ in range(CONFIRM_TRIES):
             again = conductor.play(plan, virgin=True)
             if again.result.verdict == "violation":
-                self._confirmed[target, code] = self._confirmed.get((target, code), 0) + 1
+                self._confirmed.update((target, each) for each in _codes(again))
                 return again
         note = Note(
             "confirmation",
@@ -171,10 +171,12 @@ class Worker:
                 return None
             self._kept[order.target, codes] = count + 1
         name = _file_name(result)
-        with contextlib.suppress(OSError):
+        try:
             write_history(played.history, folder / name)
-            return name
-        return None
+        except OSError as problem:  # the verdict stands without it, and replay makes it anew
+            sys.stderr.write(f"admitone: the history of {result.id} is not kept: {problem}\n")
+            return None
+        return name
 
 
 def run_worker(number: int, bench: Bench, pipe: Connection) -> None:
@@ -184,7 +186,7 @@ def run_worker(number: int, bench: Bench, pipe: Connection) -> None:
     for courtesy in (signal.SIGTERM, signal.SIGHUP):  # the campaign's courtesy is not for us
         signal.signal(courtesy, signal.SIG_DFL)
     cores = sorted(os.sched_getaffinity(0))
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # a sandbox may forbid it: then the kernel chooses
         os.sched_setaffinity(0, {cores[number % len(cores)]})
     try:
         Worker(number, bench, pipe).serve()
@@ -193,8 +195,12 @@ def run_worker(number: int, bench: Bench, pipe: Connection) -> None:
     except TargetProblem as problem:
         pipe.send(Broke(str(problem), of_target=True))
     except BaseException:  # whatever it is, the campaign must hear of it
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # it is gone, and hears no more
             pipe.send(Broke(traceback.format_exc(), of_target=False))
+
+
+def _codes(played: Played) -> set[str]:
+    return {finding.code for finding in played.result.findings}
 
 
 def _file_name(result: ScheduleResult) -> str:

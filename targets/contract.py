@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from .declaration import Boundary, Claim, Declaration, Facts
 from .replies import (
@@ -135,7 +135,6 @@ class Env(Protocol):
         ...
 
 
-@runtime_checkable
 class Ledger(Protocol):
     """What one client holds. An adapter has those of these methods that its library has.
 

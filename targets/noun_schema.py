@@ -72,7 +72,7 @@ def object_schema(
             needed.append(name)
     return {
         "type": "object",
-        "description": (cls.__doc__ or "").strip().splitlines()[0],
+        "description": " ".join((cls.__doc__ or "").split("\n\n")[0].split()),
         "properties": properties,
         "required": needed,
         "additionalProperties": False,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from admitone.chaos.handle import NodeHandle
+from admitone.chaos.handle import NodeHandle, Said
 from admitone.chaos.parent import WarmParent
 from admitone.chaos.recorder import Recorder
 from admitone.chaos.runfolder import Template
@@ -65,7 +65,8 @@ def staged(parent: WarmParent, folder: Path, *, deadline_s: float = DEADLINE_S) 
     node = parent.fork("deploy")
     node.say({"do": "deploy", "id": 0, "workspace": str(place)})
     heard = node.hear(DEADLINE_S)
-    deployed: Deployment = decode(heard.message["value"])  # type: ignore[union-attr]
+    assert isinstance(heard, Said), heard
+    deployed: Deployment = decode(heard.message["value"])
     node.kill()
     parent.reap(node.pid)
     workspace = folder / "store"

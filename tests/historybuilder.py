@@ -1,6 +1,6 @@
 """A tiny language for hand-written histories: one method for each thing that happens.
 
-    h = History_("x/AO102", claims=["recover"])     # one approval, label "L", b = 1
+    h = Builder(claims=["recover"])                 # one approval, label "L", b = 1
     s1 = h.prepare("r1", slot="s1")                 # granted; h.prepare(..., refused="exhausted")
     h.effect(s1); h.commit(s1)
     h.read(slots={"s1": "committed"})

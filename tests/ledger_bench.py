@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -53,3 +54,10 @@ class Bench:
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": path},
         )
+
+
+def benched(cls: type, folder: Path) -> Iterator[Bench]:
+    """For fixtures to yield from: the bench of a target, closed after the test."""
+    made = Bench(cls(), folder)
+    yield made
+    made.close()

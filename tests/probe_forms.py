@@ -38,7 +38,8 @@ class Form:
 
 
 def forms() -> dict[str, Form]:
-    """Called after the probes were installed: a module of a target starts here."""
+    """All of them. The target is imported here and not above: the trial, which runs them, has
+    installed the probes by then; a test that only reads what is expected has none."""
     from tests import probe_target
 
     found = in_transactions(probe_target) | alone(probe_target)

@@ -221,6 +221,7 @@ def test_each_says_what_convicts_it_and_what_must_not() -> None:
         target: Any = resolve(name)
         assert target.name.layer == name
         assert target.convicted_by
+        assert target.never_by
         assert not set(target.convicted_by) & set(target.never_by)
         assert {*target.convicted_by, *target.never_by} <= set(CHECKS)
         correct = next(base for base in type(target).__mro__ if base.__module__ in CORRECT)

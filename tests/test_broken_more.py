@@ -80,11 +80,6 @@ def test_undisturbed_use_is_right(site: Site) -> None:
     assert audited(ledger).count == 1 + 3 * 2
 
 
-@over_reference(*OVER_THE_REFERENCE)
-def test_it_warms_up(site: Site) -> None:
-    site.target.warm()
-
-
 # issue ---------------------------------------------------------------------------------------
 
 
@@ -270,12 +265,13 @@ def test_mr2_leaves_other_records_alone(site: Site) -> None:
 @over_reference(MV1, MV1xME1)
 def test_mv1_frees_what_is_held_for_longer_than_the_lease(site: Site) -> None:
     ledger, world = site.client()
+    target: Any = site.target
     granted = issued(ledger)
     slow = prepared(ledger, granted, "slow")
-    site.target.work(site.deployment.store, world)  # type: ignore[attr-defined]
+    target.work(site.deployment.store, world)
     assert site.words(granted) == ["Prepared"]
     world.clock_s += 2 * world.lease_s
-    site.target.work(site.deployment.store, world)  # type: ignore[attr-defined]
+    target.work(site.deployment.store, world)
     assert site.words(granted) == ["Issued"]
     second = prepared(ledger, granted, "second")
     assert second.slot == slow.slot
@@ -286,11 +282,12 @@ def test_mv1_frees_what_is_held_for_longer_than_the_lease(site: Site) -> None:
 @over_reference(MV1)
 def test_mv1_leaves_committed_slots_alone(site: Site) -> None:
     ledger, world = site.client()
+    target: Any = site.target
     granted = issued(ledger)
     admission = prepared(ledger, granted, "a")
     ledger.commit(admission, receipt_for(admission))
     world.clock_s += 100
-    site.target.work(site.deployment.store, world)  # type: ignore[attr-defined]
+    target.work(site.deployment.store, world)
     assert site.words(granted) == ["Committed"]
 
 

@@ -31,7 +31,7 @@ from admitone.targets.contract import (
 from tests.caplease_world import (
     CALL,
 )
-from tests.ledger_bench import Bench
+from tests.ledger_bench import Bench, benched
 from tests.ledger_world import Client, Sink
 
 OVER_OTHERS = (
@@ -48,9 +48,7 @@ OVER_OTHERS = (
 
 @pytest.fixture
 def bench(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Bench]:
-    made = Bench(request.param(), scratch)
-    yield made
-    made.close()
+    yield from benched(request.param, scratch)
 
 
 def over_another(*targets: type) -> pytest.MarkDecorator:
@@ -193,9 +191,9 @@ def test_who_may_release_and_when(bench: Bench) -> None:
     holder.finish(done)
     by_stranger = stranger.ask("release", held, "so I heard")
     after_effect = holder.ask("release", done, "no effect, honestly")
-    expected = (Done(), Refused("not_prepared"))
+    expected: tuple[object, object] = (Done(), Refused("not_prepared"))
     if type(bench.target) is ReleaseAfterEffect:
-        expected = (Refused("wrong_principal"), Done())  # type: ignore[assignment]
+        expected = (Refused("wrong_principal"), Done())
     assert (by_stranger, after_effect) == expected
     assert isinstance(holder.use(auth, "next"), Done)
     assert holder.states() == {"committed": 2}

@@ -150,6 +150,14 @@ def test_a_target_that_cannot_be_tried_loses_nothing(
     ]
 
 
+def test_what_a_target_says_of_itself_does_not_act_on_the_terminal(say: Say, scratch: Path) -> None:
+    text = 'raise RuntimeError("\\x1b[31mred\\x1b]0;title\\x07")'
+    (scratch / "loud.py").write_text(text)
+    message = say("run", "py:loud:Target")
+    assert "red" in message
+    assert not {"\x1b", "\x07"} & set(message)
+
+
 def test_nothing_to_try_is_a_mistake(
     say: Say, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.front_door import (
     DEADLINE_S,
+    REPORT,
     Ran,
     Running,
     admitone_in,
@@ -27,6 +28,8 @@ LONG = ("run", "correct/counter", "--family", "crash", "--schedules", "5000", "-
 
 @pytest.fixture
 def long_run(scratch: Path, request: pytest.FixtureRequest) -> Iterator[Running]:
+    (scratch / REPORT).mkdir()
+    (scratch / REPORT / "summary.json").write_text('{"outcome": "passed"}')
     with Running(scratch, *LONG, "--sink", request.param) as running:
         running.until_results(2)
         yield running
@@ -176,6 +179,50 @@ def test_what_is_no_terminal_gets_plain_lines(scratch: Path) -> None:
     assert (ran.code, ran.err) == (summary_in(scratch)["exit_code"], "")
     assert "\x1b" not in ran.out
     assert ran.out.splitlines()[-1] == f"exit {ran.code}" != "exit 4"
+
+
+def test_a_sign_that_cannot_be_carried_changes_no_verdict(scratch: Path) -> None:
+    done = subprocess.run(
+        command("replay", "broken/MP6/crash:FP10.reply.kill.retry.b2.idem.s0@1"),
+        cwd=scratch,
+        env=environment(PYTHONIOENCODING="ascii"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert b"AO106" in done.stdout
+
+
+def test_a_recorded_pass_does_not_outweigh_recorded_violations(scratch: Path) -> None:
+    wanted = ("--family", "crash", "--schedules", "24", "-n", "1")
+    assert admitone_in(scratch, "run", "broken/MP6", *wanted).code == 1
+    journal = scratch / REPORT / "journal.jsonl"
+    text = journal.read_text()
+    for code, told in ((0, 1), (3, 3)):
+        journal.write_text(text.replace('"exit_code":1', f'"exit_code":{code}'))
+        assert admitone_in(scratch, "report").code == told
+    journal.write_text(text + '{"v":1,"kind":"schedule.end"')
+    assert admitone_in(scratch, "report").code == 130, "it was torn"
+    for wrong in ("256", '"0"', "true"):
+        journal.write_text(text.replace('"exit_code":1', f'"exit_code":{wrong}'))
+        assert "run.end has no exit code" in admitone_in(scratch, "report").said
+
+
+def test_a_search_that_convicts_leaves_nothing_required(scratch: Path) -> None:
+    """The schedule that it was shrunk to answers by another id than the search had."""
+    wanted = ("--family", "stateful", "--schedules", "12", "-n", "1")
+    ran = admitone_in(scratch, "run", "broken/MI3", *wanted)
+    assert (ran.code, summary_in(scratch)["gaps"]) == (1, [])
+
+
+@pytest.mark.parametrize("long_run", ["embedded"], indirect=True)
+def test_the_summary_of_an_earlier_pass_does_not_outlive_the_start_of_a_run(
+    long_run: Running,
+) -> None:
+    """Whoever kills the run would otherwise find it; see ``long_run``."""
+    assert not (long_run.folder / REPORT / "summary.json").exists()
 
 
 def _read(terminal: int) -> bytes:

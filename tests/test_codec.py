@@ -126,11 +126,13 @@ def test_the_published_schema_is_the_generated_one() -> None:
 
 def test_every_line_of_every_history_meets_the_schema() -> None:
     validator = jsonschema.Draft202012Validator(schema.history_schema())
-    kinds = set()
+    kinds, seen = set(), set()
     for make in EVERY_HISTORY.values():
         for line in history_lines(make()):
             value = json.loads(line)
-            if value["kind"] not in kinds:
+            alike = json.dumps({**value, "seq": 0, "t_ns": 0})  # most differ in these alone
+            if alike not in seen:
+                seen.add(alike)
                 kinds.add(value["kind"])
                 validator.validate(value)
     assert kinds >= {"schedule.begin", "schedule.end", "call.invoke", "call.reply", "read"}

@@ -1,11 +1,10 @@
-"""More ledgers of other makes: what all of them promise, in one process and in several."""
+"""More ledgers of other makes: what all of them promise, and what a death leaves."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +26,16 @@ from admitone.targets.contract import (
 from admitone.targets.correct.at_most_once import AtMostOnceTarget
 from admitone.targets.correct.lease import LeaseTarget
 from admitone.targets.correct.revoke_repeat import RevokeRepeatTarget
-from tests.ledger_bench import Bench
+from tests.ledger_bench import Bench, benched
 from tests.ledger_world import CALL, CONTEXT, TRUST, key_of
-from tests.test_correct_ledgers import BUDGETS, ODD_BUDGETS, changed
+from tests.test_correct_ledgers import BUDGETS, changed
 
 TARGETS = (LeaseTarget, AtMostOnceTarget, RevokeRepeatTarget)
 
 
-def bench(cls: type, scratch: Path) -> Iterator[Bench]:
-    made = Bench(cls(), scratch)
-    yield made
-    made.close()
-
-
 @pytest.fixture(params=TARGETS, ids=lambda cls: cls.__name__)
 def any_bench(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Bench]:
-    yield from bench(request.param, scratch)
+    yield from benched(request.param, scratch)
 
 
 # what all of them promise --------------------------------------------------------------------
@@ -72,28 +65,6 @@ def test_one_attempt_costs_one_unit(any_bench: Bench) -> None:
     once_only = isinstance(any_bench.target, AtMostOnceTarget)
     assert again == (Refused("in_doubt") if once_only else first)
     assert client.states() == {"issued": 1, "prepared": 1}
-
-
-@pytest.mark.parametrize("budget", ODD_BUDGETS, ids=repr)
-def test_an_odd_budget_is_refused(any_bench: Bench, budget: object) -> None:
-    client = any_bench.client()
-    assert isinstance(client.issue(budget), Refused)
-    assert not client.look().known
-
-
-def test_what_was_not_confirmed_is_refused(any_bench: Bench) -> None:
-    client = any_bench.client()
-    said = ids.confirm(TRUST.confirmation_key, "event", CALL, 1)
-    for confirmation, budget in (
-        (replace(said, mac="0" * 64), 1),
-        (replace(said, budget=2), 2),
-        (replace(said, principal="thief"), 1),
-        (ids.confirm(TRUST.confirmation_key, "event", replace(CALL, resource="mine"), 1), 1),
-        (said, 2),
-    ):
-        answer = client.ask("issue", CALL, confirmation, budget, CONTEXT, Validity(1000.0))
-        assert isinstance(answer, Refused)
-    assert not client.look().known
 
 
 def test_one_event_is_one_record(any_bench: Bench) -> None:
@@ -173,45 +144,7 @@ def test_expiry_is_kept_where_it_is_claimed(any_bench: Bench) -> None:
     assert isinstance(client.use(auth, "before"), Replayed)
 
 
-def test_each_claim_quotes_the_documentation(any_bench: Bench) -> None:
-    import sys
-
-    doc = sys.modules[type(any_bench.target).__module__].__doc__ or ""
-    text = " ".join(doc.split())
-    claims = any_bench.target.declaration.claims
-    assert {name for name, sentence in claims.items() if sentence not in text} == set()
-
-
-def test_inspect_changes_nothing(any_bench: Bench) -> None:
-    client = any_bench.client()
-    client.issue(2)
-    stored = [p for p in any_bench.workspace.iterdir() if p.suffix in {".db", ".log"}]
-    before = [p.read_bytes() for p in stored]
-    assert client.look().linearizable
-    assert [p.read_bytes() for p in stored] == before
-
-
-# several processes, and death anywhere -------------------------------------------------------
-
-
-def test_eight_processes_get_what_the_budget_says(any_bench: Bench) -> None:
-    """All eight have the ledger open before the first is told to go; nine races."""
-    client = any_bench.client()
-    with ExitStack() as stack:
-        racers = [stack.enter_context(any_bench.program("consume", f"a{n}")) for n in range(8)]
-        pipes = [(r.stdin, r.stdout) for r in racers if r.stdin and r.stdout]
-        assert [out.readline() for _, out in pipes] == ["ready\n"] * 8
-        for race, budget in enumerate(BUDGETS * 3):
-            auth = client.issue(budget, event := f"race-{race}")
-            for to, _ in pipes:
-                to.write(json.dumps(asdict(auth)) + "\n")
-                to.flush()
-            answers = [out.readline().strip() for _, out in pipes]
-            assert sorted(answers) == ["Done"] * budget + ["Refused"] * (8 - budget)
-            assert client.states(event) == {"committed": budget}
-        for to, _ in pipes:
-            to.close()
-    assert client.world.sink.applied() == sum(BUDGETS * 3)
+# death anywhere ------------------------------------------------------------------------------
 
 
 def test_killed_at_any_line_nothing_is_lost_or_doubled(any_bench: Bench) -> None:

@@ -24,34 +24,28 @@ from admitone.targets.correct.at_most_once import AtMostOnceTarget, whole_lines
 from admitone.targets.correct.counter import CounterTarget
 from admitone.targets.correct.lease import LeaseTarget
 from admitone.targets.correct.revoke_repeat import RevokeRepeatTarget
-from tests.ledger_bench import Bench
+from tests.ledger_bench import Bench, benched
 from tests.ledger_world import CALL, Client, key_of
-
-
-def bench(cls: type, scratch: Path) -> Iterator[Bench]:
-    made = Bench(cls(), scratch)
-    yield made
-    made.close()
 
 
 @pytest.fixture
 def leases(scratch: Path) -> Iterator[Bench]:
-    yield from bench(LeaseTarget, scratch)
+    yield from benched(LeaseTarget, scratch)
 
 
 @pytest.fixture
 def once(scratch: Path) -> Iterator[Bench]:
-    yield from bench(AtMostOnceTarget, scratch)
+    yield from benched(AtMostOnceTarget, scratch)
 
 
 @pytest.fixture
 def passes(scratch: Path) -> Iterator[Bench]:
-    yield from bench(RevokeRepeatTarget, scratch)
+    yield from benched(RevokeRepeatTarget, scratch)
 
 
 @pytest.fixture
 def counter(scratch: Path) -> Iterator[Bench]:
-    yield from bench(CounterTarget, scratch)
+    yield from benched(CounterTarget, scratch)
 
 
 # leases --------------------------------------------------------------------------------------

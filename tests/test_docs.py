@@ -25,6 +25,7 @@ from pathlib import Path
 import pytest
 
 from admitone.reports.reference import pages
+from tests import conftest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -96,6 +97,7 @@ def run_all(shown: list[Shown], folder: Path, home: Path) -> list[str]:
             "HOME": str(home),
             "TMPDIR": str(home),
             "LC_ALL": "C.UTF-8",
+            conftest.MARK: os.environ[conftest.MARK],  # so that what is left running is seen
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -20,6 +20,7 @@ def test_every_plan_belongs_to_a_topic_and_is_its_id(target: str) -> None:
         plans = placed_plans(bench.fitting, tuple(FAMILIES), 7)
     finally:
         bench.close()
+    assert {plan.family for plan in plans} >= {"crash", "consumers"}
     for plan in plans:
         assert plan.params[0] in family(plan.family).topics, plan.id
         assert Plan.parse(plan.id) == plan

@@ -125,6 +125,8 @@ def test_sampling_widens_budgets_and_nothing_else() -> None:
     ("target", "name", "code"),
     [
         ("builtin:broken/MV3", "FP11.reply.unsent.kill.b2.idem", "AO301"),
+        ("py:tests.lying_ledgers:RecoversNothing", "FP5.drop.gone.b1.idem", "AO301"),
+        ("py:tests.lying_ledgers:RecoversNothing", "FP8.hold.recover.b1.idem", "AO301"),
         ("builtin:broken/ME1", "FP12.unanswered.sent.kill.b2.idem", "AO103"),
         ("builtin:broken/ME3", "FP8.kill.retry.b1.idem", "AO105"),
         ("builtin:broken/ME4", "FP7.kill.retry.b1.ctrl", "AO105"),

@@ -49,3 +49,10 @@ def test_recovery_has_no_excuse_once_the_lease_has_lapsed(
     for result in played(f"py:tests.leased_ledgers:{name}", "crash", scratch, plans):
         assert codes([result]) == wanted, result.id
         assert result.opportunities["AO301"]
+
+
+def test_nor_has_it_once_the_lease_of_a_dead_recoverer_has_lapsed(scratch: Path) -> None:
+    plans = ("FP11.reply.sent.kill.b1.ctrl.s0", "FP12.unanswered.unsent.twice.b1.idem.s0")
+    results = played("builtin:correct/lease", "crash", scratch, plans)
+    acquitted(results)
+    assert all(result.opportunities["AO301"] for result in results)

@@ -78,3 +78,43 @@ def test_zero_schedules_are_never_a_pass(
     if code == 1:
         assert "broken/NOPE" in done.stdout
         assert "Traceback" not in done.stdout
+
+
+BLIND = """
+import ctypes
+import os
+from pathlib import Path
+from admitone.targets import contract as c
+
+MKDIR = ctypes.CDLL(None).mkdir  # past every probe
+
+class Ledger:
+    def __init__(self, folder):
+        self.folder = folder
+    def prepare(self, authorization, call, context, attempt):
+        if MKDIR(os.fsencode(self.folder / authorization.record), 0o700):
+            return c.Refused("exhausted")
+        return c.Admission(record=authorization.record, handle=authorization.record)
+    def commit(self, admission, receipt):
+        MKDIR(os.fsencode(self.folder / f"{admission.handle}.done"), 0o700)
+        return c.Done()
+
+class Target:
+    declaration = c.Declaration(c.Facts(issues="none", keyed_by="confirmation"))
+    def deploy(self, workspace):
+        return c.Deployment(store=".")
+    def open(self, store, env):
+        return Ledger(env.workspace / store)
+    def inspect(self, store, approval):
+        used = (Path(store) / approval.confirmation.event).exists()
+        done = (Path(store) / f"{approval.confirmation.event}.done").exists()
+        counts = c.Counts(prepared=int(used and not done), committed=int(done))
+        return c.View(known=True, counts=counts)
+"""
+
+
+def test_a_point_of_writes_that_no_probe_sees_is_no_skip(tmp_path: Path) -> None:
+    (tmp_path / "blind.py").write_text(BLIND)
+    done = run(tmp_path, "--admitone-target=py:blind:Target", "-k", "crash-FP3")
+    assert done.returncode == 1
+    assert "not exercised: no durable write was seen where FP3 would stand" in done.stdout

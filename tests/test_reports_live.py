@@ -131,7 +131,14 @@ def test_more_families_than_lines_show_those_at_work(terminal: tuple[Any, Any]) 
 
 
 def test_a_dumb_terminal_gets_plain_lines(terminal: tuple[Any, Any]) -> None:
-    stream, _ = terminal
+    stream, reader = terminal
+    live = Live(stream, environ={"TERM": "dumb"})
+    live.begin(facts())
+    live.result(results()[1])
+    live.end(a_tally())
+    output = shown_on(reader, stream)
+    assert "schedules" in output
+    assert "\x1b" not in output
     assert is_terminal(stream, {"TERM": "xterm"})
     assert not is_terminal(stream, {"TERM": "dumb"})
     assert wants_color(io.StringIO(), {"FORCE_COLOR": "1"})

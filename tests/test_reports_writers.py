@@ -145,8 +145,7 @@ def test_widths_are_those_of_a_terminal() -> None:
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437", "no-such-encoding", None])
 def test_every_encoding_carries_something(encoding: str | None) -> None:
-    text = carried_by("a → b 中 ≤", encoding)
-    assert text.encode("ascii", "strict") or encoding == "cp437"
+    assert carried_by("a → b 中 ≤", encoding) == "a -> b \\u4e2d <="
     assert carried_by("a → b", "utf-8") == "a → b"
 
 

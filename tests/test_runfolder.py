@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
 from admitone.chaos.runfolder import RunFolder, Template, base_folder, sweep
+from tests.front_door import DEADLINE_S, command, environment, until
 
-ROOT = Path(__file__).parent.parent
-DEADLINE_S = 30.0
 MARK = "ADMITONE_TEST_RUN"
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Look again and again, however slow the machine is."""
-    end = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.01)
 
 
 def test_a_folder_lives_as_long_as_its_run(scratch: Path) -> None:
@@ -61,6 +51,14 @@ def test_nothing_else_is_swept(scratch: Path) -> None:
     assert (scratch / "admitone-of-somebody").is_dir()
 
 
+def test_a_half_removed_folder_goes_too(scratch: Path) -> None:
+    """Whoever was killed while it removed one may have removed the lock first."""
+    half = scratch / f"admitone-{os.getuid()}-1-half"
+    (half / "store").mkdir(parents=True)
+    assert sweep(scratch) == 1
+    assert not half.exists()
+
+
 @pytest.mark.parametrize("how", ["small", "big", "linked"])
 def test_a_template_makes_equal_stores(how: str, scratch: Path) -> None:
     source = scratch / "source"
@@ -79,6 +77,22 @@ def test_a_template_makes_equal_stores(how: str, scratch: Path) -> None:
         assert tree(scratch / name) == tree(source)
 
 
+def test_a_store_that_finds_no_room_is_not_made_shorter(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk takes a part and raises nothing."""
+    source = scratch / "source"
+    source.mkdir()
+    (source / "a.db").write_bytes(b"store")
+    template = Template.of("a.db", source)
+    whole = os.write
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", lambda to, data: whole(to, data[:-1]))
+        with pytest.raises(OSError, match=r"a\.db") as raised:
+            template.write(scratch / "copy")
+    assert raised.value.errno == errno.ENOSPC
+
+
 def tree(folder: Path) -> dict[str, tuple[int, object]]:
     """Every name below, with its mode and content."""
     return {
@@ -90,8 +104,8 @@ def tree(folder: Path) -> dict[str, tuple[int, object]]:
     }
 
 
-def command(*options: str) -> list[str]:
-    return [sys.executable, "-m", "admitone", "run", "builtin:correct/counter", *options]
+def counter_run(*options: str) -> list[str]:
+    return command("run", "builtin:correct/counter", *options)
 
 
 def of_run(mark: str) -> Iterator[psutil.Process]:
@@ -106,25 +120,25 @@ def of_run(mark: str) -> Iterator[psutil.Process]:
 
 
 def test_a_run_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
-    environment = {**os.environ, MARK: str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
+    marked = environment(**{MARK: str(tmp_path)})
     journal = tmp_path / "report" / "journal.jsonl"
     harness = subprocess.Popen(
-        command("--schedules", "100000", "-n", "2", "--report-dir", str(tmp_path / "report")),
-        env=environment,
+        counter_run("--schedules", "100000", "-n", "2", "--report-dir", str(tmp_path / "report")),
+        env=marked,
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
     )
     try:
-        until(lambda: journal.exists() and journal.read_bytes().count(b"\n") > 4, "no journal")
+        until(lambda: journal.exists() and journal.read_bytes().count(b"\n") > 4, "a journal")
         [folder] = base_folder().glob(f"admitone-{os.getuid()}-{harness.pid}-*")
         assert len(list(of_run(str(tmp_path)))) > 4, "harness, workers, warm parents, nodes"
     finally:
         os.kill(harness.pid, signal.SIGKILL)
         harness.wait()
-    until(lambda: not list(of_run(str(tmp_path))), "processes outlive their run")
+    until(lambda: not list(of_run(str(tmp_path))), "the end of all processes")
     again = subprocess.run(
-        command("--schedules", "1", "-n", "1", "--report-dir", str(tmp_path / "report")),
-        env=environment,
+        counter_run("--schedules", "1", "-n", "1", "--report-dir", str(tmp_path / "report")),
+        env=marked,
         cwd=tmp_path,
         capture_output=True,
         text=True,

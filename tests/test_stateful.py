@@ -20,6 +20,7 @@ def test_a_correct_ledger_keeps_every_rule(name: str, scratch: Path) -> None:
         first, again = (conductor.play(plan, virgin=True) for _ in range(2))
         assert first.result.verdict == "passed", first.result
         assert first.result.kills == 1
+        assert first.result.points == (), "its stops are no failure points"
         assert first.result.digest == again.result.digest, "steps replay"
         searched = conductor.play(replace(plan, params=("search", "3", "part0")))
         assert searched.result.verdict == "passed", searched.result

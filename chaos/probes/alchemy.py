@@ -1,10 +1,10 @@
 """The probe for SQLAlchemy, where no driver probe sees into the connection.
 
-``DefaultDialect`` hands every statement and every COMMIT to the driver through a few methods that
-(but for ``do_executemany``) no dialect overrides; they are wrapped at the class. Events at
+``DefaultDialect`` hands every statement and every COMMIT to the driver through a few methods in
+which every dialect ends (but for ``do_executemany``); they are wrapped at the class. Events at
 ``Engine`` would come too early for COMMIT, not at all after it, nor after a failed statement, and
-they slow down every engine in the process (0.08 ms a transaction). Connections of a driver that
-has a probe of its own are passed through.
+they slow down every engine in the process (0.08 ms a transaction). Connections of a driver that has
+a probe of its own are passed through.
 
 Whether a transaction changed something is read from the statements and their ``rowcount``. In
 AUTOCOMMIT a statement that may change something is announced as a write before it runs, for the

@@ -73,7 +73,7 @@ def _exists(path: Any, folder: int | None, follow: bool) -> bool:
 
 def _makes(verb: str, stock: Callable[..., None]) -> Callable[..., None]:
     def make(path: Any, *args: Any, **named: Any) -> None:
-        name = new_name(path, named.get("dir_fd"), follow=False) if sight.watching else None
+        name = new_name(path, named.get("dir_fd"), follow=False)
         if name is None:
             stock(path, *args, **named)
         else:
@@ -84,7 +84,7 @@ def _makes(verb: str, stock: Callable[..., None]) -> Callable[..., None]:
 
 def _removes(verb: str, stock: Callable[..., None]) -> Callable[..., None]:
     def remove(path: Any, **named: Any) -> None:
-        name = _old_name(path, named.get("dir_fd")) if sight.watching else None
+        name = _old_name(path, named.get("dir_fd"))
         if name is None:
             stock(path, **named)
         else:
@@ -112,7 +112,7 @@ def _moves(verb: str, stock: Callable[..., None], *, over: bool = True) -> Calla
 
 def _symlink(src: Any, dst: Any, *args: Any, **named: Any) -> None:
     """What it points to need not be there."""
-    name = new_name(dst, named.get("dir_fd"), follow=False) if sight.watching else None
+    name = new_name(dst, named.get("dir_fd"), follow=False)
     if name is None:
         ORIGINAL.symlink(src, dst, *args, **named)
     else:

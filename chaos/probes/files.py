@@ -7,7 +7,7 @@ So are reads, checks and locks (``looks``). Only what lies below one folder coun
 pipes, libraries and the harness's own files are never touched; SQLite does its own I/O in C and
 is not seen here.
 
-The harness's own code uses ``open_files.ORIGINAL``, which never reports.
+The probes' own code uses ``open_files.ORIGINAL``, which never reports.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ known: dict[int, File] = {}
 
 def below(folder: Path | None) -> None:
     """Name the folder whose files count; those opened earlier do not."""
-    global root  # noqa: PLW0603  # one per process, set after the fork
+    global root  # noqa: PLW0603  # one per process, set before the fork
     root = None if folder is None else os.path.realpath(folder)
     known.clear()
 
@@ -112,7 +112,7 @@ def name_at(path: Any, folder: int | None = None) -> str | None:
         head, tail = os.path.split(text.rstrip(os.sep))
         if tail in ("", os.curdir, os.pardir):
             return name_of(os.path.realpath(text))
-        return name_of(os.path.join(os.path.realpath(head), tail))  # noqa: PTH118
+        return name_of(os.path.join(os.path.realpath(head), tail))  # noqa: PTH118  # called often
     except (OSError, TypeError, ValueError):
         return None  # the call itself will say what is wrong with it
 

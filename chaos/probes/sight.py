@@ -65,12 +65,11 @@ tell: Callable[[Kind, Side, str], Raise | None] = _nobody
 def install(observer: Observer, root: Path | None = None) -> None:
     """Probe the drivers, and name the observer and the folder whose files count.
 
-    Call it before the target is imported; again, after a fork, to name others.
+    Call it before the target is imported; again, before the fork, for layers that it imported.
     """
     from . import alchemy, files, open_files, sqlite  # they report to this module
 
-    global tell  # noqa: PLW0603  # one per process
-    tell = observer.point
+    observe(observer)
     open_files.below(root)
     sqlite.install()
     files.install()
@@ -87,7 +86,7 @@ def uninstall() -> None:
     """Give the drivers back. Objects that were made meanwhile go on working, unseen."""
     from . import alchemy, files, open_files, sqlite
 
-    global tell  # noqa: PLW0603
+    global tell  # noqa: PLW0603  # one per process
     watch(False)
     tell = _nobody
     alchemy.uninstall()
@@ -97,7 +96,7 @@ def uninstall() -> None:
 
 
 def watch(on: bool) -> None:
-    """Turn reporting on when an operation begins, off when it has ended."""
+    """Turn reporting on or off. A node turns it on once, after the fork, for its whole life."""
     global watching  # noqa: PLW0603  # a module's name is the fastest switch
     watching = on
 

@@ -27,6 +27,7 @@ Verb = Literal[
 ]
 
 TEXT_LIMIT: Final = 500
+"""Longest piece of a statement or path that travels with a point, characters."""
 
 _COMMENT: Final = r"--[^\n]*|/\*.*?(?:\*/|\Z)"
 _NOISE: Final = re.compile(

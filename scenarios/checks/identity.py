@@ -21,7 +21,7 @@ def _stable_key(story: Story) -> Ruling:
     docket = Docket()
     for label in story.labels:
         for name, seen in _keys_of_units(story, label).items():
-            docket.tried(len(seen) - 1)
+            docket.tried(max(0, len(seen) - 1))
             keys = sorted({key for key, _ in seen})
             if len(keys) > 1:
                 docket.breach(
@@ -190,11 +190,12 @@ def _alike(first: object, second: object) -> bool:
 def _different_keys(story: Story) -> Ruling:
     docket = Docket()
     users: dict[str, tuple[str, str, str, int]] = {}
+    slots: set[tuple[str, str, str]] = set()
     for label in story.labels:
         for admission, at in _keyed_slots(label):
             key, slot = admission.key or "", admission.slot or ""
             first = users.setdefault(key, (label.label, admission.record, slot, at))
-            docket.tried()
+            slots.add((label.label, admission.record, slot))
             if first[:3] != (label.label, admission.record, slot):
                 docket.breach(
                     label.label,
@@ -204,6 +205,7 @@ def _different_keys(story: Story) -> Ruling:
                     "the sink would take the second effect for the first",
                     (first[3], at),
                 )
+    docket.tried(max(0, len(slots) - 1))  # it takes two to share
     return docket.ruling()
 
 

@@ -151,7 +151,6 @@ def _runs_on(story: Story) -> Ruling:
             owners = {e.owner for e in admitted.evidence if e.owner is not None}
             withdrawn = [at for at in ends if at > admitted.since]
             if withdrawn and len(owners) <= 1:
-                docket.tried()
                 _stopped(story, label, admitted, min(withdrawn), docket)
     return docket.ruling()
 
@@ -170,8 +169,12 @@ def _stopped(
     """An admitted unit that is shown revoked afterwards, or whose own commit is turned away."""
     for reading in label.readings:
         slot = reading.slots.get(admitted.slot or "")
-        shown = slot is not None and slot.state == "revoked"
-        if reading.began > withdrawn and shown and story.keeps_until(admitted.since, reading.at):
+        if slot is None or reading.began <= withdrawn:
+            continue
+        if not story.keeps_until(admitted.since, reading.at):
+            continue
+        docket.tried()
+        if slot.state == "revoked":
             docket.breach(
                 label.label,
                 f"{admitted.name}: admitted -> revoked",
@@ -183,9 +186,10 @@ def _stopped(
         about = call.invoked.admission
         mine = about is not None and label.book.find(about, call.attempt) is admitted
         said = call.value
-        if not mine or call.began < withdrawn or not isinstance(said, Refused):
+        if not mine or call.began < withdrawn or call.replied is None:
             continue
-        if _turned_away(story, label, admitted, call):
+        docket.tried()
+        if isinstance(said, Refused) and _turned_away(story, label, admitted, call):
             docket.breach(
                 label.label,
                 f"commits of {admitted.name} that were turned away = 1 > 0",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ..story import Admitted, LabelStory, Reading, Story
-from ..story.calls import FOREVER, CallStory
+from ..story.calls import ADMITTING, FOREVER, CallStory
 from .ruling import Check, Docket, Ruling
 
 
@@ -56,12 +56,13 @@ def _recovery_ran(story: Story) -> bool:
 
 
 def _lapsed_ns(story: Story, drain: int) -> int:
-    """When the last lease that was taken before the drain had surely lapsed; 0 without leases."""
+    """When the last lease taken or renewed before the drain had surely lapsed; 0 without leases."""
     if story.facts.lapse == "none":
         return 0
     if story.header.lease_s <= 0:
         return FOREVER  # the history does not say how long a lease was
-    taken = [c.ended_ns for label in story.labels for c in label.uses() if c.began < drain]
+    taking = (*ADMITTING, "renew")
+    taken = [c.ended_ns for label in story.labels for c in label.of(*taking) if c.began < drain]
     lease_s = story.header.lease_s + story.facts.clock_error_s
     return max(taken, default=0) + int(lease_s * 1e9)
 
@@ -203,8 +204,11 @@ def _terminal(story: Story) -> Ruling:
 def _went_back(
     story: Story, label: LabelStory, before: Reading, after: Reading, docket: Docket
 ) -> None:
-    docket.tried(1 if before.count("committed", "revoked") else 0)
     refunds = story.facts.child_refund != "never"
+    forgets = story.facts.retention_s is not None
+    named = before.view.slots is not None
+    ends = ("committed", "revoked") if named and not refunds else ("committed",)
+    docket.tried(1 if before.count(*ends) and (named or not forgets) else 0)
     for name, slot in before.slots.items():
         now = after.slots.get(name)
         wrong = _BACKWARDS.get(slot.state, ())
@@ -218,8 +222,7 @@ def _went_back(
             (before.at, after.at),
         )
     was, now_count = before.count("committed"), after.count("committed")
-    forgets = story.facts.retention_s is not None
-    if before.view.slots is None and after.view.slots is None and was > now_count and not forgets:
+    if not named and after.view.slots is None and was > now_count and not forgets:
         docket.breach(
             label.label,
             f"committed units: {was} -> {now_count}",

@@ -12,7 +12,8 @@ from typing import Final
 from ...chaos.handle import NodeHandle
 from ...targets.identity import effect_digest
 from ...targets.terms import Authorization, Receipt
-from ..attacker import ANOTHER_HOLDER, NO_MAC, Attacker
+from ..attacker import NO_MAC, Attacker
+from ..checks.attacks import ANOTHER_HOLDER
 from ..client import Client, approve
 from ..moves import as_executor, delegate, present
 from ..scene import Scene

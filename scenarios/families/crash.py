@@ -161,6 +161,8 @@ def _played(plan: Plan, scene: Scene, place: Place, how: tuple[str, ...]) -> boo
 
 
 def _at_a_place(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> bool:
+    if order == "gone" and variant not in VARIANTS:
+        return False
     side = place.point.side if place.point is not None and place.point.kind == "write" else ""
     raises = RAISES.get(variant, ("", ""))[0]
     if variant in VARIANTS or (raises and raises == side):

@@ -43,8 +43,8 @@ class Hurt:
 
 def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> None:
     """Play one plan."""
-    if order == "gone" and scene.facts.lapse != "none":
-        scene.stage.setting = replace(scene.stage.setting, lease_s=LEASE_S)
+    if order == "gone":
+        shorten_lease(scene)
     client = scene.approve(plan.budget)
     victim = scene.victim(client.executor)
     scene.phase("hurt")
@@ -173,9 +173,20 @@ def _heal(
         if scene.draws.random() < 0.25:
             scene.stage.desk.deliver(letter)  # the network repeats what it had kept
         client.recover(healer)
-    if order == "gone" and scene.facts.lapse != "none" and "recover" in healer.operations:
-        # whatever was leased to the dead is nobody's now: this recovery has no excuse
-        time.sleep(LEASE_S + BEYOND_S + scene.facts.clock_error_s)
+    if order == "gone":
+        recover_lapsed(scene, client, healer)
+
+
+def shorten_lease(scene: Scene) -> None:
+    """For a schedule that will wait until every lease has lapsed."""
+    if scene.facts.lapse != "none":
+        scene.stage.setting = replace(scene.stage.setting, lease_s=LEASE_S)
+
+
+def recover_lapsed(scene: Scene, client: Client, healer: NodeHandle) -> None:
+    """Whatever was leased to the dead is nobody's now: this recovery has no excuse."""
+    if scene.facts.lapse != "none" and "recover" in healer.operations:
+        time.sleep(LEASE_S + BEYOND_S + scene.facts.clock_error_s)  # time itself must pass
         client.recover(healer)
 
 

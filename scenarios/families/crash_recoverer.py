@@ -23,7 +23,7 @@ from ..plan import Plan
 from ..race import RACE
 from ..scene import Scene
 from . import Subjects, budgets_of
-from .crash_pipeline import twist_of
+from .crash_pipeline import recover_lapsed, shorten_lease, twist_of
 
 LEFT: Final = ("unsent", "sent")
 TIMES: Final = {"kill": 1, "twice": 2}
@@ -49,6 +49,7 @@ def placed(subject: Subjects, family: str) -> Iterator[Plan]:
 def run(plan: Plan, scene: Scene, place: Place, left: str, times: str) -> None:
     """Play one plan."""
     stage = scene.stage
+    shorten_lease(scene)
     client = scene.approve(plan.budget)
     victim = scene.victim(client.executor)
     scene.phase("hurt")
@@ -75,6 +76,7 @@ def run(plan: Plan, scene: Scene, place: Place, left: str, times: str) -> None:
         scene.idle = f"{place.name} was never reached"
     scene.phase("recover")
     client.recover(healer)
+    recover_lapsed(scene, client, healer)
     scene.drain(client, healer, plan.budget)
     scene.end(client, healer)
 

@@ -25,8 +25,9 @@ from ..placement import Place
 from ..plan import Plan
 from ..race import HOLD_S
 from ..scene import Scene
+from ..uses import ask
 from .crash_pipeline import learn, reach, stands, twist_of
-from .held import admit, carry_on
+from .held import carry_on
 
 STANDING: Final = ("pause", "hold")
 CROWDED: Final = ("second", "revoke", "waiter")
@@ -57,9 +58,9 @@ def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> Non
             _and_then_killed(scene, client, pending, use, (other, third), variant)
     if client.authorization is None:
         client.issue(other)
+    stage.dismiss(victim)  # it has done all that it was about to do: recovery is the last word
     scene.phase("recover")
     client.recover(other)
-    stage.dismiss(victim)
     scene.drain(client, other, plan.budget)
     scene.end(client, other)
 
@@ -82,7 +83,7 @@ def _while_it_stands(
     if client.authorization is None:
         asked = client.issue(other, WAIT)
     elif order == "retry" and scene.facts.attempt_identity:
-        asked = admit(client, other, use, WAIT)
+        asked = ask(client, other, use, WAIT)
     else:
         asked = client.recovery(other, WAIT)
     blocked = asked is not None and asked.answer is None
@@ -144,7 +145,7 @@ def _and_then_killed(
     if variant == "revoke":
         asked.append(revoke(client, other, WAIT))
     else:
-        asked.append(admit(client, other, rival, WAIT))
+        asked.append(ask(client, other, rival, WAIT))
     if third is not None:
         asked.append(revoke(client, third, WAIT))
     scene.stage.kill(pending.node, pending)

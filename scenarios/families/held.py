@@ -26,10 +26,11 @@ from ...targets.terms import Admission
 from ..calls import Arm, Pending, Twist
 from ..client import Client, Use
 from ..history import SinkKind
-from ..placement import Survey, held_points
+from ..placement import held_points
 from ..plan import Plan
 from ..race import HOLD_S, RACE, hold_s, meet, point_of, tokens_of
 from ..scene import Scene
+from ..uses import admitting, ask
 from . import Subjects, budgeted, budgets_of
 
 TOPIC: Final = "held"
@@ -62,13 +63,13 @@ def placed(subject: Subjects, family: str) -> Iterator[Plan]:
 def _pairs(subject: Subjects) -> Iterator[tuple[tuple[str, ...], str, tuple[int, ...]]]:
     """Who meets whom: the pair's tokens, the operation that is held, and the budgets."""
     survey, facts = subject.survey, subject.declaration.facts
-    budgets, admitting = budgets_of(subject.declaration), _admitting(subject.survey)
+    budgets, op = budgets_of(subject.declaration), admitting(subject.survey)
     yield (), "issue", budgets
-    yield (), admitting, budgets
+    yield (), op, budgets
     if facts.attempt_identity:
-        yield ("same",), admitting, budgets[-1:]
+        yield ("same",), op, budgets[-1:]
     if len(budgets) > 1:
-        yield ("trio",), admitting, budgets[-1:]
+        yield ("trio",), op, budgets[-1:]
     if "commit" in survey.operations:
         yield (), "commit", budgets[:1]
         if "recover" in survey.operations:
@@ -126,11 +127,11 @@ def _admissions(race: Round, others: int) -> None:
     uses = [client.new_use() for _ in range(1 + others)]
     nodes = [race.first, race.second]
     nodes += [scene.helper(client.executor) for _ in range(others - 1)]
-    held = admit(client, race.first, uses[0], Twist(Arm(RACE, race.point)))
+    held = ask(client, race.first, uses[0], Twist(Arm(RACE, race.point)))
     calls = [held]
     for node, use in zip(nodes[1:], uses[1:], strict=True):
         wait = Twist(patience_s=hold_s(scene.survey, race.point))
-        calls.append(admit(client, node, use, wait))
+        calls.append(ask(client, node, use, wait))
     _release(scene, held, *calls[1:])
     scene.phase("heal")
     for node, use, pending in zip(nodes, uses, calls, strict=True):
@@ -155,8 +156,8 @@ def _same(race: Round) -> None:
     answers = meet(
         race.scene,
         race.point,
-        lambda twist: admit(client, race.first, use, twist),
-        lambda twist: admit(client, race.second, use, twist),
+        lambda twist: ask(client, race.first, use, twist),
+        lambda twist: ask(client, race.second, use, twist),
     )
     race.scene.phase("heal")
     for node, pending in zip((race.first, race.second), answers, strict=True):
@@ -218,13 +219,6 @@ def _recoveries(race: Round) -> None:
 # what stress does as well ----------------------------------------------------------------------
 
 
-def admit(client: Client, node: NodeHandle, use: Use, twist: Twist) -> Pending:
-    """The call that may take a unit."""
-    if "execute" in node.operations:
-        return client.execute(node, use, twist)
-    return client.prepare(node, use, twist)
-
-
 def carry_on(client: Client, node: NodeHandle, use: Use, pending: Pending) -> None:
     """Whoever was admitted carries it out; whoever was told to try again does."""
     if not node.alive or pending.answer is None:
@@ -252,7 +246,3 @@ def leave_behind(scene: Scene, client: Client, node: NodeHandle, use: Use) -> No
     scene.stage.kill(node, pending)
     if pending.answer is not None and pending.op == "execute":
         use.unknown = pending.answer.outcome == "unknown"
-
-
-def _admitting(survey: Survey) -> str:
-    return "execute" if survey.guarded else "prepare"

@@ -33,8 +33,9 @@ from ..history import SinkKind
 from ..plan import Plan, PlanProblem
 from ..race import RACE, Ask
 from ..scene import Scene
+from ..uses import admitting, ask
 from . import Subjects, budgeted
-from .held import admit, carry_on, leave_behind
+from .held import carry_on, leave_behind
 
 TOPIC: Final = "stress"
 JITTERS_NS: Final = (2_000_000, 6_000_000, 20_000_000)
@@ -170,8 +171,8 @@ def _failed_try(scene: Scene, client: Client) -> None:
     """Somebody came before, and died in the middle of being admitted."""
     node = scene.helper(client.executor)
     use = client.new_use()
-    op = "execute" if scene.survey.guarded else "prepare"
-    pending = admit(client, node, use, Twist(Arm(RACE, Point(op, "write", "before", 1))))
+    op = admitting(scene.survey)
+    pending = ask(client, node, use, Twist(Arm(RACE, Point(op, "write", "before", 1))))
     scene.stage.kill(node, pending)
     use.unknown = pending.answer is not None and pending.answer.outcome == "unknown"
 
@@ -188,7 +189,7 @@ class _Race:
     def uses(self, uses: Sequence[Use]) -> None:
         """Each asks for admission; then each carries on with what it got."""
         asks = [
-            partial(admit, self.client, caller.node, use)
+            partial(ask, self.client, caller.node, use)
             for caller, use in zip(self.callers, uses, strict=True)
         ]
         calls = self._counted(asks)
@@ -257,9 +258,9 @@ class _Race:
         """Begin each call at its instant, and hear all of them out."""
         begin_ns = time.monotonic_ns() + LEAD_NS + LEAD_PER_CALLER_NS * len(callers)
         calls = []
-        for caller, jitter_ns, ask in zip(callers, self.jitters, asks, strict=False):
+        for caller, jitter_ns, call in zip(callers, self.jitters, asks, strict=False):
             twist = Twist(patience_s=0.0, lane=caller.lane, start_ns=begin_ns + jitter_ns)
-            calls.append(ask(twist))
+            calls.append(call(twist))
         self.scene.stage.settle(*(pending for pending in calls if pending is not None))
         return calls
 

@@ -82,7 +82,8 @@ class _Nodes:
                     uses.discard(call.attempt)
 
     def owes(self, node: str, injected: bool) -> bool:
-        """A fault ends what the node was about to do; a dismissal only what it was doing."""
+        """Whoever the harness ends, by a fault or a dismissal, leaves its uses unfinished. Who
+        died by itself is a harm of its own, and ends only its open calls."""
         return self._open[node] > 0 or (injected and bool(self._uses[node]))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
 import platform
 import signal
@@ -40,6 +41,8 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the answer is the exit code."""
     arguments = sys.argv[1:] if argv is None else list(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a sign that it cannot carry becomes an escape
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         options = _parser().parse_args(arguments)
         if platform.system() != "Linux":
@@ -53,7 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _flushed()
         return code
     except UsageProblem as problem:
-        print(f"admitone: {problem}", file=sys.stderr)
+        from .reports.text import clean_lines
+
+        print(f"admitone: {clean_lines(problem)}", file=sys.stderr)  # it may quote a target
         return 2
     except KeyboardInterrupt:
         print("admitone: interrupted", file=sys.stderr)
@@ -123,10 +128,11 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "--profile",
         choices=("quick", "ci", "deep"),
         default="quick",
-        help="how much to run: under 20 s, under 3 minutes, an hour (default: quick)",
+        help="how much to run: about 20 s, 3 minutes or an hour, up to four times that where the "
+        "required schedules take so long (default: quick)",
     )
     parser.add_argument(
-        "--max-time", type=_seconds, metavar="S", help="end sampling after S seconds"
+        "--max-time", type=_seconds, metavar="S", help="end after S seconds, whatever is left"
     )
     parser.add_argument(
         "--strict", action="store_true", help="fail also on claims not made or not exercised"
@@ -197,7 +203,10 @@ def _count(text: str) -> int:
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < 1e9:
         raise argparse.ArgumentTypeError(f"{text} is no number of seconds")
     return value

@@ -24,6 +24,7 @@ from .reports.folder import ReportFolder, ReportProblem
 from .reports.journal import JournalWriter
 from .reports.live import Live
 from .reports.summary_json import SummaryWriter, summary_text
+from .reports.text import clean
 from .reports.writer import Fan, Writer
 from .scenarios.campaign import Campaign, Request, check_adapters
 from .scenarios.families import FAMILIES
@@ -90,8 +91,11 @@ def _writable(path: Path) -> None:
         raise UsageProblem(f"--json {path}: no file can be written there; name another one")
 
 
-def _tidy(reports: ReportFolder) -> None:
-    """Histories of an earlier run would be taken for this one's."""
+def _tidy(reports: ReportFolder, copy: Path | None) -> None:
+    """What an earlier run left would be taken for this one's: its pass, if this one is killed."""
+    reports.summary.unlink(missing_ok=True)
+    if copy is not None and copy.is_file():
+        copy.unlink()
     for old in reports.histories.glob("*.jsonl"):
         old.unlink(missing_ok=True)
 
@@ -112,7 +116,7 @@ def _play(
             "on it: no stop was seen in an undisturbed use. Choose other families, or show the "
             "ledger's durable writes with env.at."
         )
-    _tidy(reports)
+    _tidy(reports, options.json)
     facts = _facts(request, fittings, campaign, options)
     tally = RunTally(facts)
     files = [str(reports.journal), str(reports.summary), str(reports.histories)]
@@ -143,14 +147,16 @@ def _play(
     with _undisturbed():
         fan.end(tally)
     if tally.stop_detail:
-        print(f"admitone: {tally.stop_detail}", file=sys.stderr)
+        print(f"admitone: {clean(tally.stop_detail, 2000)}", file=sys.stderr)
     return tally.exit_code
 
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
     """Whoever presses Ctrl-C again still gets the reports: they are short to write."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    before = signal.pthread_sigmask(
+        signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    )
     try:
         yield
     finally:

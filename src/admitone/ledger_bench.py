@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from .chaos.parent import TargetProblem, WarmParent
 from .chaos.runfolder import RunFolder
+from .reports.text import clean_lines
 from .scenarios.conductor import Conductor, Played
 from .scenarios.families import Subjects, family
-from .scenarios.frame import lacks
+from .scenarios.frame import lacks, target_facts
 from .scenarios.plan import Plan
 from .scenarios.preflight import fit
 from .targets.registry import is_reference
@@ -26,10 +27,15 @@ class LedgerBench:
         self._folder = RunFolder()
         try:
             self._parent = WarmParent(target, self._folder.path, self._folder.path / "output.log")
-            self.fitting = fit(self._parent, self._folder.path)
         except TargetProblem as problem:
             self._folder.close()
-            raise LedgerBenchProblem(str(problem)) from None
+            raise LedgerBenchProblem(clean_lines(problem)) from None
+        try:
+            self.fitting = fit(self._parent, self._folder.path)
+        except TargetProblem as problem:
+            self._parent.close()
+            self._folder.close()
+            raise LedgerBenchProblem(clean_lines(problem)) from None
         self._conductor = Conductor(
             self._parent, self.fitting, self._folder.path, reference=is_reference(target)
         )
@@ -37,6 +43,10 @@ class LedgerBench:
     def lacking(self, name: str) -> str:
         """What the target lacks for a family, or an empty text."""
         return lacks(family(name), self.fitting)
+
+    def unseen(self, name: str, topic: str) -> bool:
+        """Whether the target should have this failure point, and no place for it was found."""
+        return topic in target_facts(self.fitting, (name,)).unseen
 
     def plans(self, name: str, topic: str, seed: int) -> Iterator[Plan]:
         """The placed plans of a family on one topic: those whose parameters begin with it."""

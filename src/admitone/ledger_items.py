@@ -49,12 +49,20 @@ def test_ledger(
         if played.result.findings:
             record_property(MARK, verdicts.total())
             pytest.fail(_told(played, ledger_bench), pytrace=False)
+    if not verdicts and ledger_bench.unseen(name, topic):
+        pytest.fail(
+            f"not exercised: no durable write was seen where {topic} would stand; mark those of "
+            "this ledger with env.at",
+            pytrace=False,
+        )
     if not verdicts:
         pytest.skip(f"not applicable: this ledger has no place for {topic}")
     judged = sum(verdicts[verdict] for verdict in JUDGED)
     record_property(MARK, judged)
     if verdicts["harness_error"] or not judged:
         pytest.fail("\n".join(clean(reason, 400) for reason in reasons[:5]), pytrace=False)
+    if verdicts["not_claimed"] == judged:
+        pytest.skip(f"not claimed: {clean(reasons[0], 400)}")
 
 
 def _told(played: Played, bench: LedgerBench) -> str:

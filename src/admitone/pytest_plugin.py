@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _ITEMS = Path(__file__).with_name("ledger_items.py")
 _ASKED = pytest.StashKey[bool]()
-_JUDGED = pytest.StashKey[int]()
 MARK = "admitone_schedules"
 """User property by which an item says how many schedules it judged."""
 

@@ -10,7 +10,7 @@ Real class: ``after_commit`` hooks, audit logs in another table, file or service
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
@@ -41,9 +41,9 @@ class AfterCommit(SqliteStore):
 class AuditsLater(CapLease):
     """Records wait for the COMMIT."""
 
-    def _append_all(self, entries: Iterable[Entry]) -> None:
+    def _append(self, *entries: Entry) -> None:
         assert isinstance(self.store, AfterCommit)
-        self.store.afterwards.append(partial(super()._append_all, tuple(entries)))
+        self.store.afterwards.append(partial(super()._append, *entries))
 
 
 class MA2(CapLeaseSqlite):

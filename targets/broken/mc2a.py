@@ -28,13 +28,13 @@ class Optimist(SqliteStore):
         try:
             yield
         except BaseException:
-            self._abandon(transaction)
+            transaction.rollback()
             raise
         try:
             transaction.commit()
         except sqlite3.Error as problem:
             logging.getLogger(__name__).warning("commit: %s", problem)
-            self._abandon(transaction)
+            transaction.rollback()
 
 
 class MC2a(CapLeaseSqlite):

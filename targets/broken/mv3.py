@@ -35,7 +35,7 @@ class PrepareAgain(CapLease):
             record = record_from(row[:RECORD_COLUMNS])
             attempt = f"recovery {secrets.token_hex(8)}"
             again = Request(record.nu, record.sigma, read_context(record.chi), attempt)
-            with suppress(Denied):
+            with suppress(Denied):  # no slot left: this is the bug
                 admitted = self._admit(again)
                 if isinstance(admitted, Admission):
                     resumed.append(admitted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import bindparam, select
@@ -65,9 +64,6 @@ class Base:
 
     def _append(self, *entries: Entry) -> None:
         """Put transitions on the audit chain, in the transaction that makes them."""
-        self._append_all(entries)
-
-    def _append_all(self, entries: Iterable[Entry]) -> None:
         self.store.lock_audit()
         head = self.store.one(HEAD)
         seq, prev = (0, GENESIS) if head is None else (head.seq, head.hash)

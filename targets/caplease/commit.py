@@ -77,7 +77,8 @@ def check_key(found: Found, attempt: str, admission: Admission, receipt: Receipt
 
 def _read_handle(admission: Admission) -> tuple[str, int, str]:
     match admission.handle:
-        case {"record": str(root), "slot": int(j), "attempt": str(attempt)}:
+        # True is an int to a pattern too, and another text on the audit chain
+        case {"record": str(root), "slot": int(j), "attempt": str(attempt)} if type(j) is int:
             return root, j, attempt
     raise refused("unknown_record", "not a handle of this ledger")
 

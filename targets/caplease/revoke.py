@@ -47,7 +47,7 @@ class Revoking(Base):
             flagged = self._flag(family)
             self._stop(record.root, slots)
             if free:
-                self._append_all(Entry(record.root, j, "revoke") for j in free)
+                self._append(*(Entry(record.root, j, "revoke") for j in free))
             elif flagged:
                 self._append(Entry(record.nu, None, "revoke"))
         return Revoked(stopped=_names(free), too_late=_names(admitted))

@@ -2,7 +2,8 @@
 
 Statements are SQLAlchemy Core constructs, each compiled once for its dialect and then sent as text:
 in a process that lives for a few milliseconds the compilation would be most of the work.
-A realization for another database is a subclass with other ``begin`` texts and locks.
+What sends them is the driver's connection, which a realization for one database adds as a subclass
+(``store_sqlite.py``), with its own ``begin`` texts and locks.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
-from sqlalchemy import Connection, Dialect, Executable, Table
+from sqlalchemy import Dialect, Executable, Table
 from sqlalchemy.sql import ClauseElement
 
 Found: TypeAlias = Any
@@ -74,9 +75,7 @@ class Store:
     begin_writing: ClassVar[str] = "BEGIN"
     begin_reading: ClassVar[str] = "BEGIN"
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._dialect = connection.dialect
+    def __init__(self) -> None:
         self._turn = threading.Lock()
 
     @contextmanager
@@ -107,11 +106,7 @@ class Store:
 
     def many(self, statement: Executable, rows: Sequence[Mapping[str, object]]) -> int:
         """How many rows it changed in total, run once for each row of values."""
-        if not rows:
-            return 0
-        compiled = compile_once(statement, self._dialect)
-        bound = [compiled.bind(row) for row in rows]
-        return self._connection.exec_driver_sql(compiled.text, bound).rowcount
+        raise NotImplementedError
 
     def insert_once(self, table: Table, values: Mapping[str, object]) -> bool:
         """Insert unless a unique index already has it; whether it was inserted."""
@@ -122,33 +117,18 @@ class Store:
 
     def disconnect(self) -> None:
         """Close the connection."""
-        self._connection.close()
+        raise NotImplementedError
 
     def _send(self, statement: Executable, values: Mapping[str, object]) -> Result:
-        compiled = compile_once(statement, self._dialect)
-        return self._connection.exec_driver_sql(compiled.text, compiled.bind(values))
+        raise NotImplementedError
 
     def _begin(self, text: str) -> Transaction:
-        transaction = self._connection.begin()
-        try:
-            self._connection.exec_driver_sql(text)
-        except BaseException:
-            self._abandon(transaction)
-            raise
-        return transaction
+        raise NotImplementedError
 
     def _until_commit(self, transaction: Transaction) -> Iterator[None]:
         try:
             yield
             transaction.commit()
         except BaseException:
-            self._abandon(transaction)
+            transaction.rollback()  # also after a COMMIT that failed, which may have left it open
             raise
-
-    def _abandon(self, transaction: Transaction) -> None:
-        # A COMMIT that failed may have left the database's own transaction open, after SQLAlchemy
-        # counts its own as ended: the driver is told too.
-        transaction.rollback()
-        raw = self._connection.connection.dbapi_connection
-        if raw is not None:
-            raw.rollback()

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -35,12 +34,11 @@ class SqliteStore(Store):
     """One connection to one database file."""
 
     begin_writing = "BEGIN IMMEDIATE"
-    begin_reading = "BEGIN"
 
     def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__()
         self._driver = connection
         self._dialect = _dialect()
-        self._turn = threading.Lock()
 
     def insert_once(self, table: Table, values: Mapping[str, object]) -> bool:
         return self.run(_insert_once(table), **values) == 1
@@ -62,9 +60,6 @@ class SqliteStore(Store):
     def _begin(self, text: str) -> Transaction:
         self._driver.execute(text)
         return self._driver
-
-    def _abandon(self, transaction: Transaction) -> None:
-        transaction.rollback()
 
 
 @cache

@@ -16,8 +16,9 @@ reports stays "unclear": that is the price of at most once.
 
 The log is one file that only grows, a line for each event, with a checksum in front. Writers take
 turns by flock. A last line that is torn was never answered, and the next writer cuts it off. Every
-operation syncs the file before it answers, also if it wrote nothing: what it read may come from a
-writer that was killed before its own sync. Readers need no lock, since whole lines never change.
+operation that is not refused syncs the file before it answers, also if it wrote nothing: what it
+read may come from a writer that was killed before its own sync. Readers need no lock, since whole
+lines never change.
 """
 
 from __future__ import annotations
@@ -52,8 +53,10 @@ class Occupied(Exception):
 
 @dataclass(slots=True)
 class Order:
-    """What the log says of one order. ``uses``: attempt to "out", "unclear" or its receipt."""
+    """What the log says of one order. ``action``: what was confirmed, whoever presents it.
+    ``uses``: attempt to "out", "unclear" or its receipt."""
 
+    action: str
     bound: str
     payload: str
     budget: int
@@ -148,15 +151,15 @@ class OnceLog:
                     raise Occupied from None
                 time.sleep(NAP_S)
 
-    def place(self, name: str, bound: str, payload: str, budget: object) -> None:
+    def place(self, name: str, action: str, bound: str, payload: str, budget: object) -> None:
         """Open an order, or find it open."""
         if type(budget) is not int or not 0 < budget <= MOST_USES:
             raise No("invalid")
         with self._turn() as turn:
             known = turn.orders.get(name)
             if known is None:
-                turn.append("order", name, bound, payload, budget)
-            elif (known.payload, known.budget) != (payload, budget):
+                turn.append("order", name, action, bound, payload, budget)
+            elif (known.action, known.budget) != (action, budget):
                 raise No("duplicate")
 
     def hand_out(self, name: str, bound: str, attempt: str) -> c.Receipt | None:
@@ -233,8 +236,8 @@ class AtMostOnceLedger:
             key, confirmation.event, call, budget
         ):
             return c.Refused("bad_credential")
-        payload = ids.effect_digest(call.tool, call.args)
-        self._log.place(confirmation.event, _bound(call, context), payload, budget)
+        action, payload = ids.action_identity(call), ids.effect_digest(call.tool, call.args)
+        self._log.place(confirmation.event, action, _bound(call, context), payload, budget)
         return c.Authorization(confirmation.event, budget)
 
     def prepare(

@@ -186,7 +186,7 @@ class Gate:
                 alone = db.execute(query, (key,)).fetchone() == ("taken back",)
             if alone:
                 raise
-            raise c.EffectUnknown("another request under this key has no answer yet") from refused
+            raise c.EffectUnknown("another request under this key may stand applied") from refused
         with self._writing() as db:
             self._done(db, receipt, key)
         return receipt

@@ -70,8 +70,9 @@ class TicketFile:
             after = json.dumps(book)
             if after != before:
                 self._replace(after)
-            # Also where nothing changed: who renamed before us may have died before this line,
-            # and what we answer must not rest on a rename that a power cut takes back.
+            # For all that is not refused, also where nothing changed: who renamed before us may
+            # have died before this line, and what we answer must not rest on a rename that a
+            # power cut takes back.
             folder = os.open(self._path.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)

@@ -183,6 +183,14 @@ def second_decision_while_the_first_is_unresolved() -> History:
     return h.history()
 
 
+def two_slots_with_keys_of_their_own() -> History:
+    h = Builder(budget=2, claims=["multi_budget"], facts=Facts(slot_identity=True, key="derived"))
+    h.issue("R")
+    h.use("r1", record="R", slot="1", key="k1")
+    h.use("r2", record="R", slot="2", key="k2")
+    return h.history()
+
+
 def second_decision_that_keeps_to_its_own_unit() -> History:
     facts = Facts(slot_identity=True, key="derived")
     h = Builder(facts=facts)
