@@ -182,7 +182,9 @@ def _warm(name: str, folder: Path) -> tuple[dict[str, Any], Any]:
         "declaration": encode(declaration),
         "threads": len(os.listdir("/proc/self/task")),  # noqa: PTH208  # a count, no paths
         "stores": sorted(_stores_open() - before),
-        "optional": [name for name in ("fresh", "work", "effects") if hasattr(target, name)],
+        "optional": [
+            name for name in ("fresh", "discard", "work", "effects") if hasattr(target, name)
+        ],
         "version": sys.version.split()[0],
     }
     return greeting, target

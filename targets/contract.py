@@ -58,6 +58,7 @@ from .terms import (
     Trust,
     Validity,
     View,
+    postgres_server,
 )
 
 OPERATIONS = (
@@ -234,7 +235,8 @@ class Target(Protocol):
     """A system under test. Only these three methods are required.
 
     Optional attributes: ``name`` (``TargetName``), ``declaration`` (``Declaration``).
-    Optional methods, see ``FullTarget``: ``warm``, ``classify``, ``fresh``, ``work``, ``effects``.
+    Optional methods, see ``FullTarget``: ``warm``, ``classify``, ``fresh``, ``discard``, ``work``,
+    ``effects``.
     """
 
     def deploy(self, workspace: Path) -> Deployment:
@@ -270,7 +272,13 @@ class FullTarget(Target, Protocol):
 
     def fresh(self, store: Json, n: int) -> Json:
         """For stores that cannot be copied as files: store number ``n``, empty, in the same server
-        (a schema, a prefix, a tenant)."""
+        (a schema, a prefix, a tenant). Called once for every schedule, in a node of its own that
+        is never hurt, when the servers run; ``n`` never comes twice in one server."""
+        ...
+
+    def discard(self, store: Json) -> None:
+        """Remove a store that ``fresh`` made, as far as it is there. Without it the stores stay
+        in the server, which is no matter where the suite throws that away."""
         ...
 
     def work(self, store: Json, env: Env) -> None:
@@ -326,4 +334,5 @@ __all__ = [
     "Unknown",
     "Validity",
     "View",
+    "postgres_server",
 ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 """What JSON can carry. ``store``, ``credential`` and ``handle`` are of this kind."""
@@ -205,8 +205,11 @@ class AuditView:
 class Server:
     """A process that the *harness* starts, kills and restarts for a target.
 
-    ``argv`` may contain ``{port}``. It is ready when it accepts connections on its port and,
-    if given, prints a line that contains ``ready``. ``endpoint`` is its name in ``store``.
+    ``argv`` may contain ``{port}``, and ``{folder}`` for what the server keeps: it is the same
+    when the server is started again after a kill. It is ready when it accepts connections on its
+    port of 127.0.0.1 and, if given, has printed a line that contains ``ready``. ``endpoint`` is
+    the key in ``store`` where its address is put: ``host:port``, or a whole URL where the
+    suite knows the kind of server (``postgres_server``).
     """
 
     argv: tuple[str, ...]
@@ -214,12 +217,25 @@ class Server:
     ready: str | None = None
 
 
+POSTGRES: Final = "admitone:postgres"
+"""The program of a server that the suite finds, sets up and starts by itself."""
+
+
+def postgres_server(endpoint: str = "postgres") -> Server:
+    """A PostgreSQL of the suite's own, empty and thrown away afterwards (or the user's, where one
+    was named). ``store[endpoint]`` is then a URL that libpq and psycopg understand; hand it on
+    unchanged, for it names the client, and the suite tells by that whose session is whose."""
+    return Server((POSTGRES,), endpoint)
+
+
 @dataclass(frozen=True, slots=True)
 class Deployment:
     """What ``deploy`` made. ``store`` is JSON that ``open`` and ``inspect`` get back.
 
-    Paths in it are relative to the workspace, which is copied for every use. ``endpoints`` names
-    the keys of ``store`` that hold addresses, so that the harness may put a proxy's there.
+    Paths in it are relative to the workspace, which is copied for every use. ``servers`` are
+    started after it; ``deploy`` itself cannot talk to them, ``fresh`` can. ``endpoints`` names
+    further keys of ``store`` that hold addresses (``host:port``) of servers that are not the
+    suite's, so that the harness may put a proxy's there.
     """
 
     store: Json
