@@ -1,0 +1,127 @@
+"""Where the programs of the suite's own are: named by the user, on the machine, or built before.
+
+``admitone install`` builds them into the cache; nothing else does, for a test run must not begin
+with a download.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from ..servers import ServerMissing
+
+TOXIPROXY_VARIABLE: Final = "ADMITONE_TOXIPROXY"
+CACHE_VARIABLE: Final = "ADMITONE_CACHE"
+INSTALL_TOXIPROXY: Final = "admitone install toxiproxy"
+
+_VERSION_DEADLINE_S: Final = 20.0
+_OLDEST: Final = (2, 5)
+"""The oldest Toxiproxy that a machine may bring along."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program that is built from a Go module of the suite's own."""
+
+    name: str
+    module: str
+    package: str
+    versioned: str
+    flags: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str:
+        """What go.mod pins."""
+        found = re.search(
+            rf"^\s*{re.escape(self.versioned)} v(\S+)", module_text(self.module, "go.mod"), re.M
+        )
+        assert found, f"go.mod of {self.module} does not name {self.versioned}"
+        return found[1]
+
+    @property
+    def built(self) -> Path:
+        """Where the build of exactly this version and these checksums is, or would be."""
+        digest = hashlib.sha256(module_text(self.module, "go.sum").encode()).hexdigest()[:12]
+        return cache_folder() / "bin" / f"{self.name}-{self.version}-{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A program on this machine, and how it came there."""
+
+    path: Path
+    how: str
+
+
+TOXIPROXY: Final = Program(
+    "toxiproxy-server",
+    "toxiproxy",
+    "github.com/Shopify/toxiproxy/v2/cmd/server",
+    "github.com/Shopify/toxiproxy/v2",
+    ("-X", "github.com/Shopify/toxiproxy/v2.Version"),
+)
+ETCD: Final = Program("etcd", "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3")
+ETCDCTL: Final = Program(
+    "etcdctl", "etcd", "go.etcd.io/etcd/etcdctl/v3", "go.etcd.io/etcd/etcdctl/v3"
+)
+
+
+def module_text(module: str, name: str) -> str:
+    """A file of one of the Go modules that are shipped beside this file."""
+    return (files(__package__) / "go" / module / name).read_text("utf-8")
+
+
+def cache_folder() -> Path:
+    """Where built programs are kept between runs."""
+    if named := os.environ.get(CACHE_VARIABLE):
+        return Path(named)
+    if named := os.environ.get("XDG_CACHE_HOME"):
+        return Path(named) / "admitone"
+    return Path.home() / ".cache" / "admitone"
+
+
+def find_toxiproxy() -> Found:
+    """The one that the user names, else a fitting one on the PATH, else the one built here.
+    Raises ``ServerMissing``."""
+    if named := os.environ.get(TOXIPROXY_VARIABLE):
+        found = shutil.which(named)
+        if found is None:
+            raise ServerMissing(
+                f"{TOXIPROXY_VARIABLE} names {named}, which is no program. Name a "
+                f"toxiproxy-server, or unset it and run: {INSTALL_TOXIPROXY}"
+            )
+        return Found(Path(found), TOXIPROXY_VARIABLE)
+    refused = ""
+    if on_path := shutil.which("toxiproxy-server"):
+        said = version_said(on_path)
+        numbers = re.search(r"\b(\d+)\.(\d+)", said)
+        if numbers and _OLDEST <= (int(numbers[1]), int(numbers[2])) < (3, 0):
+            return Found(Path(on_path), "PATH")
+        refused = f" ({on_path} is none of version 2.5 to 2.x)"
+    if os.access(TOXIPROXY.built, os.X_OK):
+        return Found(TOXIPROXY.built, "admitone install")
+    raise ServerMissing(f"there is no Toxiproxy here{refused}. Run: {INSTALL_TOXIPROXY}")
+
+
+def version_said(program: str) -> str:
+    """What a Toxiproxy says of its version; empty if it says none."""
+    try:
+        done = subprocess.run(
+            [program, "-version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_VERSION_DEADLINE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout[:200].decode("utf-8", "replace") if done.returncode == 0 else ""
