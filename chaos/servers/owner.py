@@ -1,0 +1,103 @@
+"""As whom a PostgreSQL server runs: it refuses to be root.
+
+Not root: as who we are. Root: in a user namespace, where the same root goes by another number, so
+that folders that only root can enter still work. Where namespaces are closed (some containers): as
+an unprivileged user that exists. No user is ever created.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from ..runfolder import base_folder
+from . import ServerProblem
+
+UNPRIVILEGED = ("postgres", "nobody")
+_NAMESPACE = ("unshare", "--user", "--map-user=65534", "--map-group=65534")
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """``prefix`` goes before a command, and hands over to it by exec; ``user`` and ``group`` are
+    what the process is started as (None: as who we are)."""
+
+    prefix: tuple[str, ...] = ()
+    user: int | None = None
+    group: int | None = None
+    name: str = "this user"
+
+    def place(self, folder: Path) -> Path:
+        """An empty folder for the server: ``folder``, or another where this owner cannot enter
+        that. Whoever made the server removes it."""
+        if self.user is None or self.group is None:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return folder
+        made = Path(tempfile.mkdtemp(prefix="admitone-server-", dir=base_folder()))
+        os.chown(made, self.user, self.group)
+        return made
+
+    def give(self, folder: Path) -> None:
+        """Make all that is in the folder this owner's."""
+        if self.user is None or self.group is None:
+            return
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, self.user, self.group, follow_symlinks=False)
+
+
+@lru_cache(maxsize=8)
+def owner_for(program: Path) -> Owner:
+    """As whom this program can be run here. Raises ``ServerProblem`` if as nobody."""
+    if os.geteuid() != 0:
+        return Owner()
+    if namespaces_open():
+        return Owner(_NAMESPACE, name="root in a user namespace")
+    for name in UNPRIVILEGED:
+        owner = unprivileged(name)
+        if owner is not None and _can_run(owner, program):
+            return owner
+    raise ServerProblem(
+        "PostgreSQL refuses to run as root, user namespaces are closed here (`unshare --user true` "
+        f"fails), and no other user ({', '.join(UNPRIVILEGED)}) can run {program}. Run the suite "
+        "as another user than root, or open user namespaces (sysctl user.max_user_namespaces)."
+    )
+
+
+@lru_cache(maxsize=1)
+def namespaces_open() -> bool:
+    """Whether a user namespace can be made here, by a try."""
+    if shutil.which(_NAMESPACE[0]) is None:
+        return False
+    tried = subprocess.run([*_NAMESPACE, "true"], capture_output=True, check=False)
+    return tried.returncode == 0
+
+
+def unprivileged(name: str) -> Owner | None:
+    """The user of this name, where the machine has one that is not root."""
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        return None
+    return Owner((), entry.pw_uid, entry.pw_gid, name) if entry.pw_uid else None
+
+
+def _can_run(owner: Owner, program: Path) -> bool:
+    """Every folder above must be open to it: no root's home."""
+    real = program.resolve()
+    return all(_open_to(owner, path) for path in (real, *real.parents))
+
+
+def _open_to(owner: Owner, path: Path) -> bool:
+    found = path.stat()
+    if found.st_uid == owner.user:
+        return bool(found.st_mode & stat.S_IXUSR)
+    if found.st_gid == owner.group:
+        return bool(found.st_mode & stat.S_IXGRP)
+    return bool(found.st_mode & stat.S_IXOTH)
