@@ -27,6 +27,8 @@ KINDS: Final[dict[str, type]] = {
     "point.stopped": events.Stopped,
     "point.released": events.Released,
     "point.killed": events.Killed,
+    "fault.on": events.FaultOn,
+    "fault.off": events.FaultOff,
     "sink.request": events.SinkRequested,
     "sink.applied": events.SinkApplied,
     "sink.replied": events.SinkReplied,

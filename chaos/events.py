@@ -146,6 +146,23 @@ class Killed:
 
 
 @dataclass(frozen=True, slots=True)
+class FaultOn:
+    """Something around the nodes is hurt from here on: ``what`` is "session killed", "server
+    killed", or a fault of a link ("reply-lost"); ``where`` the server or link, by its name."""
+
+    what: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class FaultOff:
+    """It is whole again: the server serves, the link carries everything."""
+
+    what: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
 class SinkRequested:
     """The sink received an effect request, or a lookup of ``key`` (``lookup`` True).
 
@@ -255,6 +272,8 @@ Event: TypeAlias = (
     | Stopped
     | Released
     | Killed
+    | FaultOn
+    | FaultOff
     | SinkRequested
     | SinkApplied
     | SinkReplied

@@ -1,9 +1,9 @@
 """A node: one process that hosts one client of the ledger and does what the harness asks.
 
 It is a fork of the warm parent (``zygote.py``) and speaks JSON lines (``channel.py``). Requests:
-``deploy``, ``open``, ``call`` (one operation), ``inspect``, ``work`` and ``leave``. Each is
-answered by one reply line with the request's id; in between a call may report points, ask the
-sink, and stand still. Nothing here judges anything.
+``deploy``, ``fresh``, ``discard``, ``open``, ``call`` (one operation), ``inspect``, ``work`` and
+``leave``. Each is answered by one reply line with the request's id; in between a call may report
+points, ask the sink, and stand still. Nothing here judges anything.
 """
 
 from __future__ import annotations
@@ -113,6 +113,12 @@ class Node:
             case "deploy":
                 os.chdir(request["workspace"])
                 return {"value": _travelling(self._settle(self._target.deploy(Path.cwd())))}
+            case "fresh":
+                fresh = self._target.fresh(request["store"], request["n"])
+                return {"value": _travelling(self._settle(fresh))}
+            case "discard":
+                self._settle(self._target.discard(request["store"]))
+                return {"value": None}
             case "work":
                 self._settle(self._target.work(request["store"], self._world))
                 return {"value": None}

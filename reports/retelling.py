@@ -16,6 +16,8 @@ from ..chaos.events import (
     Armed,
     AuditRead,
     Event,
+    FaultOff,
+    FaultOn,
     Harm,
     Invoked,
     Killed,
@@ -163,6 +165,8 @@ class Retelling:
             case Note(topic=topic, text=text):
                 lane = line.stamp.source if line.stamp.source in self.lanes else NO_LANE
                 told = Row(0, lane, "", f"{clean(topic, 30)}: {_last_lines(text)}", 2)
+            case FaultOn() | FaultOff():
+                told = _around(event)
             case Harm(fault=fault, what=what, detail=detail):
                 said = f"{clean(fault, 20)} at fault: {clean(what, 120)} {clean(detail, 160)}"
                 told = Row(0, FAULT, "✗", said.rstrip(), 8)
@@ -288,6 +292,13 @@ class Retelling:
             return None  # nothing new since the last reading
         self._views[event.label] = seen
         return Row(0, LEDGER, "●", f"read {clean(event.moment, 20)}: {seen}", 3)
+
+
+def _around(event: FaultOn | FaultOff) -> Row:
+    where, what = clean(event.where, 40), clean(event.what, 60)
+    if isinstance(event, FaultOn):
+        return Row(0, FAULT, "✗", f"{where}: {what}", 7)
+    return Row(0, FAULT, "", f"{where}: whole again ({what} is over)", 3)
 
 
 def _last_lines(text: str) -> str:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..chaos.channel import Message
 from ..chaos.events import Outcome, Point, Why
 from ..chaos.handle import NodeHandle
+from ..chaos.servers import RunningServer
 from ..targets.terms import Admission, Call, Context, Json, Trust
 from .desk import Letter, Transit
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What every node of a schedule shares."""
+    """What every node of a schedule shares.
+
+    ``servers``: those in which the store lives; ``prefix`` makes a node's name one that no other
+    schedule's clients have there. ``detours``: the proxy that leads to a server, by its endpoint.
+    """
 
     workspace: Path
     store: Json
@@ -24,6 +30,25 @@ class Setting:
     lease_s: float = 1.0
     patience_s: float = 2.0
     sink_url: str | None = None
+    servers: tuple[RunningServer, ...] = ()
+    prefix: str = ""
+    detours: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+
+    def with_store(self, store: Json, prefix: str) -> Setting:
+        """The same, in another store."""
+        return replace(self, store=store, prefix=prefix)
+
+    def client(self, node: str) -> str:
+        """What the servers know a node by."""
+        return f"{self.prefix}{node}"
+
+    def store_for(self, node: str) -> Json:
+        """The store as one node gets it: with the address of each server, or its proxy's."""
+        if not self.servers or not isinstance(self.store, dict):
+            return self.store
+        client = self.client(node)
+        found = {s.endpoint: s.address(client, self.detours.get(s.endpoint)) for s in self.servers}
+        return {**self.store, **found}
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from ..chaos.recorder import Recorder
 from ..idempotent_sink.process import SinkProcess
 from ..idempotent_sink.sink import Sink
 from ..targets.replies import EffectUnknown
-from .calls import Setting
 from .families import Family, family
 from .history import Header, History
 from .plan import Plan, PlanProblem
 from .preflight import TRUST, Fitting
+from .premises import Premises
 from .results import ScheduleResult
 from .scene import Abandoned, Scene
 from .sinks import SinkHome, Sinks, sink_url
@@ -73,6 +73,7 @@ class Conductor:
         self._folder = folder
         self._reference = reference
         self._sinks = Sinks(sink, folder, TRUST.receipt_key)
+        self._premises = Premises(parent, fitting.ground, folder / "premises", TRUST)
         self._veteran: NodeHandle | None = None
         self._count = 0
         self._printed = 0
@@ -139,6 +140,7 @@ class Conductor:
                 opened.workspace, keep, symlinks=True, dirs_exist_ok=True, ignore=_no_files
             )
         shutil.rmtree(opened.workspace, ignore_errors=True)
+        self._premises.give_up(opened.scene.stage.setting)
 
     def close(self) -> None:
         """End the last node, the sinks and the warm parent."""
@@ -146,6 +148,7 @@ class Conductor:
             self._veteran.kill()
             self._veteran = None
         self._sinks.close()
+        self._premises.close()
         self._parent.close()
 
     def output(self) -> str:
@@ -162,13 +165,10 @@ class Conductor:
         self._count += 1
         self._trim_log()
         workspace = self._folder / f"s{self._count}"
-        self._fitting.template.write(workspace)
         fitting = self._fitting
         sink = self._sinks.fresh(plan.sink)
         url = sink_url(sink)
-        setting = Setting(
-            workspace, fitting.template.store, TRUST, fitting.deadline_s, sink_url=url
-        )
+        setting = self._premises.setting(workspace, fitting.deadline_s, url)
         stage = Stage(self._parent, sink, setting, Recorder())
         veteran = self._veteran
         if veteran is not None and (virgin or not veteran.alive):

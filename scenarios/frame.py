@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from .facts import FAILURE_POINTS, Required, TargetFacts, claims_made
-from .families import FAMILIES, Family, family
+from .families import FAMILIES, Choosy, Family, family
 from .placement import places
 from .preflight import Fitting
 
@@ -61,7 +61,7 @@ def lacks(tried: Family, fitting: Fitting) -> str:
     for claim in tried.claims:
         if claim not in fitting.greeting.declaration.claims:
             return f"{claim} is not claimed"
-    return ""
+    return tried.lacks(fitting.survey) if isinstance(tried, Choosy) else ""
 
 
 def points_of(families: Sequence[str]) -> tuple[str, ...]:

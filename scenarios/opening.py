@@ -8,11 +8,11 @@ from ..targets.values import encode
 from .calls import Setting
 
 
-def to_open(setting: Setting, executor: str, skew_s: float) -> Message:
-    """The request to open, as this executor, under a clock that is so much ahead."""
+def to_open(setting: Setting, node: str, executor: str, skew_s: float) -> Message:
+    """The request to open in this node, as this executor, under a clock that is so much ahead."""
     return {
         "do": "open",
-        "store": setting.store,
+        "store": setting.store_for(node),
         "workspace": str(setting.workspace),
         "identity": encode(Identity(executor, f"key of {executor}".encode())),
         "trust": encode(setting.trust),

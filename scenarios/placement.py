@@ -41,7 +41,8 @@ class Survey:
 
     ``threads``: a client may be called by another thread than the one that opened it. ``raises``:
     the errors (keys of ``RAISES``) that the store can be made to answer a durable write with.
-    ``resumes``: recovery hands back what is to be sent again.
+    ``resumes``: recovery hands back what is to be sent again. ``servers``: the endpoints of the
+    servers that the suite started for the ledger, and may kill.
     """
 
     operations: tuple[str, ...]
@@ -49,6 +50,7 @@ class Survey:
     threads: bool = False
     raises: frozenset[str] = frozenset()
     resumes: bool = False
+    servers: tuple[str, ...] = ()
 
     @property
     def guarded(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -18,13 +18,14 @@ from ..chaos.handle import NodeHandle, Said
 from ..chaos.parent import Greeting, TargetProblem, WarmParent
 from ..chaos.recorder import Recorder
 from ..chaos.runfolder import Template
+from ..chaos.servers import RunningServer
 from ..idempotent_sink.protocol import SinkLike
 from ..targets.terms import Deployment, Trust
 from ..targets.values import ValueProblem, decode
-from .calls import Setting
 from .checks import CHECKS
 from .client import Client, approve
 from .placement import Survey
+from .premises import Ground, Premises
 from .scene import units
 from .sinks import SinkHome, open_sink, sink_url
 from .stage import Stage
@@ -38,7 +39,8 @@ TRUST: Final = Trust(b"confirmation key of this suite", b"receipt key of this su
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """A target that can be tried: what it said, its store, what an undisturbed use looks like.
+    """A target that can be tried: what it said, what its stores are made of, what an undisturbed
+    use looks like.
 
     ``veterans``: a process of it can serve one store after another. ``deadline_s``: the longest
     wait for any of its replies.
@@ -46,7 +48,7 @@ class Fitting:
 
     target: str
     greeting: Greeting
-    template: Template
+    ground: Ground
     survey: Survey
     veterans: bool
     deadline_s: float
@@ -82,12 +84,16 @@ def fit(
                 f"{parent.target}: the boundary {boundary.what!r} names {', '.join(strange)}, and "
                 "there is no such check. `admitone list checks` shows the codes."
             )
-    template = _deploy(parent, folder / "deployed", deadline_s or DEPLOY_DEADLINE_S)
+    ground = _deploy(parent, folder / "deployed", deadline_s or DEPLOY_DEADLINE_S)
     limit_s = deadline_s or patient_deadline_s(parent.greeting)
-    return _Check(parent, template, folder, limit_s, sink).run()
+    premises = Premises(parent, ground, folder / "premises", TRUST)
+    try:
+        return _Check(parent, ground, premises, folder, limit_s, sink).run()
+    finally:
+        premises.close()
 
 
-def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> Template:
+def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> Ground:
     workspace.mkdir(parents=True)
     node = parent.fork("deploy")
     node.say({"do": "deploy", "id": 0, "workspace": str(workspace)})
@@ -106,8 +112,17 @@ def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> Template:
         raise TargetProblem(f"{name}: deploy(): {problem}; its store must be plain JSON") from None
     if not isinstance(deployment, Deployment):
         raise TargetProblem(f"{name}: deploy() must return Deployment(store=…), not {deployment!r}")
-    if deployment.servers:
-        raise TargetProblem(f"{name}: this version cannot start servers for a target yet")
+    optional = parent.greeting.optional
+    if deployment.servers and not isinstance(deployment.store, dict):
+        raise TargetProblem(
+            f"{name}: deploy() names servers, so its store must be an object: the address of each "
+            "is put into it under its endpoint"
+        )
+    if deployment.servers and "fresh" not in optional:
+        raise TargetProblem(
+            f"{name}: deploy() names servers, and the target has no fresh(store, n). Every "
+            "schedule needs an empty store of its own: make a schema, prefix or tenant there."
+        )
     try:
         stored = json.dumps(deployment.store)
     except (TypeError, ValueError):
@@ -128,7 +143,13 @@ def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> Template:
             f"{name}: the workspace that deploy() filled cannot be copied: {problem}. Leave only "
             "files and folders in it; make sockets and pipes in open()."
         ) from None
-    return template
+    return Ground(
+        template,
+        deployment.servers,
+        "fresh" in optional,
+        "discard" in optional,
+        workspace.with_name("kept"),
+    )
 
 
 class _Check:
@@ -137,7 +158,8 @@ class _Check:
     def __init__(
         self,
         parent: WarmParent,
-        template: Template,
+        ground: Ground,
+        premises: Premises,
         folder: Path,
         deadline_s: float,
         sink: SinkHome,
@@ -145,7 +167,8 @@ class _Check:
         self._parent = parent
         self._sink_home = sink
         self._deadline_s = deadline_s
-        self._template = template
+        self._ground = ground
+        self._premises = premises
         self._folder = folder
         self._facts = parent.greeting.declaration.facts
 
@@ -164,25 +187,23 @@ class _Check:
         stage, sink = self._stage("rest")
         try:
             survey = survey_rest(survey, stage, self._facts)
+            survey = replace(survey, servers=_killable(self._premises.servers))
         finally:
             sink.close()
         return Fitting(
             self._parent.target,
             self._parent.greeting,
-            self._template,
+            self._ground,
             survey,
             self._serves_two_stores(),
             self._deadline_s,
         )
 
     def _stage(self, name: str) -> tuple[Stage, SinkLike]:
-        workspace = self._folder / name
-        self._template.write(workspace)
         path = self._folder / f"{name}.sink"
         sink = open_sink(self._sink_home, path, "idempotent", TRUST.receipt_key)
-        setting = Setting(
-            workspace, self._template.store, TRUST, self._deadline_s, sink_url=sink_url(sink)
-        )
+        workspace = self._folder / name
+        setting = self._premises.setting(workspace, self._deadline_s, sink_url(sink))
         return Stage(self._parent, sink, setting, Recorder()), sink
 
     def _client(
@@ -336,3 +357,7 @@ class _Check:
                 )
             if isinstance(line.event, Read) and line.event.problem:
                 raise TargetProblem(f"{self._parent.target}: {where}: {line.event.problem}")
+
+
+def _killable(servers: tuple[RunningServer, ...]) -> tuple[str, ...]:
+    return tuple(server.endpoint for server in servers if server.ours)

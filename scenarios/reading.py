@@ -37,7 +37,7 @@ def read(node: NodeHandle, number: int, setting: Setting, approval: Approval) ->
             "do": "inspect",
             "id": number,
             "workspace": str(setting.workspace),
-            "store": setting.store,
+            "store": setting.store_for(node.name),
             "approval": encode(approval),
         }
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from ..chaos.events import Phase
+from ..chaos.events import Note, Phase
 from ..chaos.handle import NodeHandle
 from ..targets.declaration import Declaration, Facts
 from ..targets.terms import Budget, View
@@ -101,7 +101,10 @@ class Scene:
             )
 
     def phase(self, name: str) -> None:
-        """Enter a phase."""
+        """Enter a phase. What the dead had asked of a server is over before anybody recovers."""
+        if name != "hurt" and (left := self.stage.sessions.await_all(self.stage.setting)):
+            note = f"sessions of the dead are still there: {', '.join(left)}"
+            self.stage.recorder.record("harness", Note("sessions", note))
         self.stage.recorder.record("harness", Phase(name))
 
     def drain(self, client: Client, node: NodeHandle, budget: int) -> None:

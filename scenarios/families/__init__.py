@@ -64,6 +64,7 @@ FAMILIES: Final[dict[str, str]] = {
     "reissuance": "reissuance:ReissuanceFamily",
     "binding": "binding:BindingFamily",
     "budgets": "budgets:BudgetsFamily",
+    "server": "server:ServerFamily",
     "stateful": "stateful:StatefulFamily",
 }
 """Family name to ``module:class`` in this package."""
@@ -75,6 +76,15 @@ class PartlyFree(Protocol):
 
     def replays(self, plan: Plan) -> bool:
         """Whether this plan gives one order of events."""
+        ...
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """A family that asks for more of a target than operations and claims."""
+
+    def lacks(self, survey: Survey) -> str:
+        """What this one lacks, or an empty text."""
         ...
 
 

@@ -1,4 +1,5 @@
-"""When a fault could reach a call: while a node stands stopped, a packet is held, a node dies."""
+"""When a fault could reach a call: while a node stands stopped, a packet is held, a node dies, a
+server is down, a link is cut."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from dataclasses import dataclass
 
 from ...chaos.events import (
     Event,
+    FaultOff,
+    FaultOn,
     Harm,
     Invoked,
     Killed,
@@ -35,6 +38,7 @@ def find_disturbances(history: History, effects: Sequence[EffectStory]) -> tuple
     found: list[Disturbance] = []
     standing: dict[str, int] = {}
     stops: dict[int | None, str] = {}
+    hurt: dict[tuple[str, str], int] = {}
     busy = _Nodes()
     for line in history.lines:
         event, seq = line.event, line.stamp.seq
@@ -47,6 +51,10 @@ def find_disturbances(history: History, effects: Sequence[EffectStory]) -> tuple
             began = standing.pop(event.node, seq)
             if began != seq or busy.owes(event.node, event.injected):
                 found.append(Disturbance(began, seq))
+        elif isinstance(event, FaultOn):
+            hurt.setdefault((event.what, event.where), seq)
+        elif isinstance(event, FaultOff):
+            found.append(Disturbance(hurt.pop((event.what, event.where), seq), seq))
         elif isinstance(event, Harm) or (
             isinstance(event, SinkReplied) and event.how in ("dropped", "cannot_tell", "refused")
         ):
@@ -55,7 +63,7 @@ def find_disturbances(history: History, effects: Sequence[EffectStory]) -> tuple
             # it went on without having been released: a request of its was answered or lost
             found.append(Disturbance(standing.pop(stops.pop(event.call), seq), seq))
         busy.see(event)
-    found += [Disturbance(began, FOREVER) for began in standing.values()]
+    found += [Disturbance(began, FOREVER) for began in (*standing.values(), *hurt.values())]
     found += [Disturbance(e.sent, e.received) for e in effects if e.event.held]
     return tuple(found)
 
