@@ -16,6 +16,13 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.postgres_world import (  # noqa: F401  # fixtures
+    fresh_schema,
+    postgres,
+    postgres_image,
+    server_folder,
+)
+
 MEMORY = Path("/dev/shm")
 ROOM_BYTES = 256 * 1024 * 1024
 GRACE_S = 2.0

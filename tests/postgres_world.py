@@ -1,7 +1,8 @@
 """PostgreSQL as tests use it: one server for each worker of the test run, a schema for each test.
 
-Import the fixtures that a file needs: ``from postgres_world import fresh_schema, postgres``. Where
-the machine has no PostgreSQL they fail, and say what installs one: nothing is skipped in silence.
+The fixtures are known to every test (``conftest.py`` imports them, so that there is one server and
+not one for each file). Where the machine has no PostgreSQL they fail, and say what installs one:
+nothing is skipped in silence.
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import psycopg
 import pytest
+
 from admitone.chaos.runfolder import RunFolder
 from admitone.chaos.servers.image import Image
 from admitone.chaos.servers.postgres import PostgresServer
+
+if TYPE_CHECKING:
+    import psycopg
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +56,8 @@ def fresh_schema(postgres: PostgresServer) -> Iterator[str]:
             connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
 
 
-def connected(server: PostgresServer, client: str = "test") -> psycopg.Connection:
+def connected(server: PostgresServer, client: str = "test") -> psycopg.Connection[Any]:
     """A session of the client's, in autocommit; a context manager that closes it."""
+    import psycopg
+
     return psycopg.connect(server.address(client), autocommit=True)

@@ -19,7 +19,7 @@ _TABLE = Path("/proc/sysvipc/shm")
 
 @dataclass(frozen=True, slots=True)
 class Postmaster:
-    """What ``postmaster.pid`` says. ``segment`` is key and id; ``status`` empty until it has one."""
+    """What ``postmaster.pid`` says. ``segment``: key and id. ``status``: empty at first."""
 
     pid: int
     segment: tuple[int, int] | None
@@ -50,7 +50,7 @@ def remove_segment(data: Path) -> bool:
         if attached is None:
             return False
         if attached == 0:
-            return ctypes.CDLL(None).shmctl(server.segment[1], _IPC_RMID, None) == 0
+            return bool(ctypes.CDLL(None).shmctl(server.segment[1], _IPC_RMID, None) == 0)
     return False
 
 

@@ -62,11 +62,13 @@ def is_dead(pid: int) -> bool:
 
 def members(root: int) -> list[Process]:
     """The living processes of the tree, ``root`` first if it lives."""
-    every = [found for name in os.listdir("/proc") if name.isdigit() and (found := look(int(name)))]
+    with os.scandir("/proc") as entries:
+        looked = [look(int(entry.name)) for entry in entries if entry.name.isdigit()]
+    every = [process for process in looked if process is not None]
     children: dict[int, list[Process]] = {}
     for process in every:
         children.setdefault(process.parent, []).append(process)
-    found = {p.pid: p for p in every if p.pid == root or p.session == root}
+    found = {p.pid: p for p in every if root in (p.pid, p.session)}
     waiting = [root, *found]
     while waiting:
         for child in children.get(waiting.pop(), ()):
