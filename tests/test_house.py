@@ -148,7 +148,7 @@ def test_a_path_of_one_machine_is_recognised(text: str, guilty: bool) -> None:
     assert bool(MACHINE_PATH.search(text)) is guilty
 
 
-@pytest.mark.parametrize("name", ["lock.txt", "dev.txt"])
+@pytest.mark.parametrize("name", ["lock.txt", "dev.txt", "servers.txt"])
 def test_a_lock_pins_by_hash_and_names_no_host(name: str) -> None:
     """So that it installs from whatever index a machine is set up with, and only these bytes."""
     text = (ROOT / "requirements" / name).read_text()

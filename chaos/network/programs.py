@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -24,33 +25,46 @@ INSTALL_TOXIPROXY: Final = "admitone install toxiproxy"
 
 _VERSION_DEADLINE_S: Final = 20.0
 _OLDEST: Final = (2, 5)
-"""The oldest Toxiproxy that a machine may bring along."""
+_TOO_NEW: Final = (3, 0)
+"""Which Toxiproxy a machine may bring along: from the one, before the other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program that is built from a Go module of the suite's own."""
+    """One program that is built from a Go module of the suite's own.
+
+    ``module`` is the folder of that module, ``package`` the program's in Go, ``pinned`` the Go
+    module that holds it. ``variable``: what its builder has to set, so that it says its version.
+    """
 
     name: str
     module: str
     package: str
-    versioned: str
-    flags: tuple[str, ...] = ()
+    pinned: str
+    variable: str = ""
 
     @property
     def version(self) -> str:
         """What go.mod pins."""
         found = re.search(
-            rf"^\s*{re.escape(self.versioned)} v(\S+)", module_text(self.module, "go.mod"), re.M
+            rf"^\s*{re.escape(self.pinned)} v(\S+)", module_text(self.module, "go.mod"), re.M
         )
-        assert found, f"go.mod of {self.module} does not name {self.versioned}"
+        assert found, f"go.mod of {self.module} does not pin {self.pinned}"
         return found[1]
+
+    @property
+    def oldest_go(self) -> tuple[int, int]:
+        """The oldest Go that builds it, as go.mod says."""
+        found = re.search(r"^go (\d+)\.(\d+)", module_text(self.module, "go.mod"), re.M)
+        assert found, f"go.mod of {self.module} names no Go"
+        return int(found[1]), int(found[2])
 
     @property
     def built(self) -> Path:
         """Where the build of exactly this version and these checksums is, or would be."""
         digest = hashlib.sha256(module_text(self.module, "go.sum").encode()).hexdigest()[:12]
-        return cache_folder() / "bin" / f"{self.name}-{self.version}-{digest}"
+        name = f"{self.name}-{self.version}-{platform.machine()}-{digest}"  # homes are shared
+        return cache_folder() / "bin" / name
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +80,7 @@ TOXIPROXY: Final = Program(
     "toxiproxy",
     "github.com/Shopify/toxiproxy/v2/cmd/server",
     "github.com/Shopify/toxiproxy/v2",
-    ("-X", "github.com/Shopify/toxiproxy/v2.Version"),
+    "github.com/Shopify/toxiproxy/v2.Version",
 )
 ETCD: Final = Program("etcd", "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3")
 ETCDCTL: Final = Program(
@@ -89,26 +103,32 @@ def cache_folder() -> Path:
 
 
 def find_toxiproxy() -> Found:
-    """The one that the user names, else a fitting one on the PATH, else the one built here.
-    Raises ``ServerMissing``."""
+    """The one that is here. Raises ``ServerMissing``."""
+    found = seek_toxiproxy()
+    if isinstance(found, Found):
+        return found
+    raise ServerMissing(f"there is no Toxiproxy here{found}. Run: {INSTALL_TOXIPROXY}")
+
+
+def seek_toxiproxy() -> Found | str:
+    """The one that the user names, else a fitting one on the PATH, else the one built here, else
+    why one that is here was not taken. Raises ``ServerMissing`` where the name leads nowhere."""
     if named := os.environ.get(TOXIPROXY_VARIABLE):
-        found = shutil.which(named)
-        if found is None:
-            raise ServerMissing(
-                f"{TOXIPROXY_VARIABLE} names {named}, which is no program. Name a "
-                f"toxiproxy-server, or unset it and run: {INSTALL_TOXIPROXY}"
-            )
-        return Found(Path(found), TOXIPROXY_VARIABLE)
+        if found := shutil.which(named):
+            return Found(Path(found).absolute(), TOXIPROXY_VARIABLE)
+        raise ServerMissing(
+            f"{TOXIPROXY_VARIABLE} names {named}, which is no program. Name a toxiproxy-server, "
+            f"or unset it and run: {INSTALL_TOXIPROXY}"
+        )
     refused = ""
     if on_path := shutil.which("toxiproxy-server"):
-        said = version_said(on_path)
-        numbers = re.search(r"\b(\d+)\.(\d+)", said)
-        if numbers and _OLDEST <= (int(numbers[1]), int(numbers[2])) < (3, 0):
-            return Found(Path(on_path), "PATH")
+        numbers = re.search(r"\b(\d+)\.(\d+)", version_said(on_path))
+        if numbers and _OLDEST <= (int(numbers[1]), int(numbers[2])) < _TOO_NEW:
+            return Found(Path(on_path).absolute(), "on the PATH")
         refused = f" ({on_path} is none of version 2.5 to 2.x)"
     if os.access(TOXIPROXY.built, os.X_OK):
-        return Found(TOXIPROXY.built, "admitone install")
-    raise ServerMissing(f"there is no Toxiproxy here{refused}. Run: {INSTALL_TOXIPROXY}")
+        return Found(TOXIPROXY.built, f"version {TOXIPROXY.version}, built here")
+    return refused
 
 
 def version_said(program: str) -> str:

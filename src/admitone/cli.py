@@ -109,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_explain(commands.add_parser("explain", help="what a code of a check means"))
     _add_list(commands.add_parser("list", help="what there is"))
     _add_doctor(commands.add_parser("doctor", help="what this machine and an adapter lack"))
+    _add_install(commands.add_parser("install", help="build the proxy that network faults need"))
     _add_judge(commands.add_parser("judge", help="judge a recorded history, without a run"))
     _add_report(commands.add_parser("report", help="print again what a journal holds"))
     _add_sink(commands.add_parser("serve-sink", help="run the sink as a server of its own"))
@@ -177,6 +178,13 @@ def _add_list(parser: argparse.ArgumentParser) -> None:
 def _add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="check these adapters too")
     parser.set_defaults(command=_doctor)
+
+
+def _add_install(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "names", nargs="+", choices=("toxiproxy", "etcd"), metavar="NAME", help="toxiproxy, etcd"
+    )
+    parser.set_defaults(command=_install)
 
 
 def _add_judge(parser: argparse.ArgumentParser) -> None:
@@ -251,6 +259,12 @@ def _doctor(options: argparse.Namespace) -> int:
     from .command_doctor import doctor
 
     return doctor(options)
+
+
+def _install(options: argparse.Namespace) -> int:
+    from .command_install import install
+
+    return install(options)
 
 
 def _judge(options: argparse.Namespace) -> int:
