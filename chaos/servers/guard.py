@@ -3,7 +3,7 @@
 Whoever SIGKILLs the harness leaves it no chance to end its servers, and a signal at the parent's
 death is lost where a server changes its user. So the guardian, in a session of its own, waits for
 the end of the harness (or of the pipe to it), kills the server with its whole tree, and removes
-its folder. A harness that ends the server itself just ends the guardian too.
+its folder. Where the harness did that itself, nothing is left to do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from . import ServerProblem
 from .segments import remove_segment
-from .tree import kill_tree, pauses
+from .tree import kill_tree, look, pauses
 
 DATA = "data"
 """Where, in its folder, a PostgreSQL server has its data."""
@@ -50,8 +50,10 @@ class Guard:
     def started(self, pid: int) -> None:
         """From now on this process is the server (0: there is none at present)."""
         assert self._process.stdin is not None
+        process = look(pid)
+        begun = process.begun if process is not None else 0
         try:
-            self._process.stdin.write(b"%d\n" % pid)
+            self._process.stdin.write(b"%d %d\n" % (pid, begun))
             self._process.stdin.flush()
         except OSError:
             raise ServerProblem(
@@ -60,22 +62,27 @@ class Guard:
             ) from None
 
     def close(self) -> None:
-        """End the guardian; the server is no longer its matter."""
-        self._process.kill()
-        self._process.wait()
+        """Let the guardian end what is left, if anything, and itself."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
+        try:
+            self._process.wait(_REMOVAL_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
 
 def main(harness: int, folder: str) -> None:
     """The guardian's process: wait for the end of the harness, then leave nothing of the server."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    server = _last_server(harness)
-    for _ in pauses(_REMOVAL_S):
-        if not server or kill_tree(server):
-            break
+    server, begun = _last_server(harness)
+    process = look(server) if server else None
+    if process is not None and process.begun == begun:
+        kill_tree(server)
+    if not Path(folder).exists():
+        return
     remove_segment(Path(folder) / DATA)
     import shutil  # late: it loads compressors
 
@@ -85,7 +92,7 @@ def main(harness: int, folder: str) -> None:
             return
 
 
-def _last_server(harness: int) -> int:
+def _last_server(harness: int) -> tuple[int, int]:
     """Wait until the harness is gone; what it last said. A forked copy of it may hold the pipe
     open, hence the second descriptor."""
     said = b""
@@ -106,8 +113,9 @@ def _last_server(harness: int) -> int:
                 break
             said = (said + data)[-4096:]
         if any(descriptor != 0 for descriptor in seen):
-            numbers = said.split(b"\n")[:-1]
-            return int(numbers[-1]) if numbers else 0
+            lines = said.split(b"\n")[:-1]
+            pid, begun = lines[-1].split() if lines else (0, 0)
+            return int(pid), int(begun)
 
 
 def _packages() -> str:

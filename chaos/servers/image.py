@@ -21,6 +21,7 @@ from .find import Installation, find_postgres
 from .guard import Guard
 from .launch import Log, launch, plain_environment
 from .owner import Owner, owner_for
+from .tree import kill_tree
 
 USER: Final = "admitone"
 DATABASE: Final = "admitone"
@@ -93,6 +94,7 @@ class Image:
         log = Log(place / "making.log")
         entered = place / "commands"
         entered.write_text(said)
+        self.owner.give(entered)
         program = str(self.installation.program(command[0]))
         process = launch(
             [program, *command[1:]],
@@ -106,10 +108,12 @@ class Image:
         try:
             code = process.wait(_DEADLINE_S)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            code = -1
-        guard.started(0)
+            code = None
+        finally:
+            if process.returncode is None:
+                kill_tree(process.pid)
+                process.wait()
+            guard.started(0)
         if code != 0:
             raise ServerProblem(
                 _no_place("made", place, f"{program} failed ({code}): {log.tail()}")

@@ -24,26 +24,32 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._begun = 0
+
+    def begin(self) -> None:
+        """A process starts now: what was printed before is no longer asked for."""
+        self.trim()
+        self._begun = self._size()
 
     def trim(self) -> None:
         """Empty it if it is too long; the server goes on writing at its new end."""
-        if self.path.exists() and self.path.stat().st_size > LOG_LIMIT_BYTES:
+        if self._size() > LOG_LIMIT_BYTES:
             os.truncate(self.path, 0)
+            self._begun = 0
 
-    def size(self) -> int:
-        """How long it is now."""
-        return self.path.stat().st_size if self.path.exists() else 0
-
-    def since(self, start: int) -> str:
-        """All that was printed from there on."""
+    def printed(self) -> str:
+        """What was printed since the process began, as far as it is kept."""
         if not self.path.exists():
             return ""
-        return self.path.read_bytes()[start:].decode("utf-8", "replace")
+        return self.path.read_bytes()[self._begun :].decode("utf-8", "replace")
 
-    def tail(self, start: int = 0) -> str:
-        """The last lines, for the text of a problem."""
-        lines = [line.strip() for line in self.since(start).splitlines() if line.strip()]
+    def tail(self) -> str:
+        """The last lines of it, for the text of a problem."""
+        lines = [line.strip() for line in self.printed().splitlines() if line.strip()]
         return "\n".join(line[:300] for line in lines[-6:]) or "nothing"
+
+    def _size(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
 
 
 def launch(
@@ -59,7 +65,7 @@ def launch(
     """Start the command in ``folder``, under the guard's eye. ``Popen.pid`` is the program's.
     ``entered`` is the file that it reads as its standard input."""
     owner = owner or Owner()
-    log.trim()
+    log.begin()
     with log.path.open("ab") as output:
         process = subprocess.Popen(
             [*_GATE, str(entered), *owner.prefix, *command],

@@ -69,7 +69,6 @@ class PostgresServer:
             raise ServerProblem(f"no PostgreSQL server can live in {folder}: {problem}") from None
         self._data = self.folder / DATA
         self._log = Log(self.folder / "server.log")
-        self._begun = 0
 
     @classmethod
     def start(cls, folder: Path, image: Path | Image, endpoint: str = "postgres") -> PostgresServer:
@@ -121,16 +120,15 @@ class PostgresServer:
 
     def kill_session(self, client: str) -> bool:
         """PostgreSQL answers the death of one session by ending all, and recovering."""
-        pids = self.sessions(client)
-        if not pids:
-            return False
-        process = look(pids[0])
-        if process is None or process.parent != self.pid:
-            return False  # it has just left by itself
-        self._asked().expect_loss()
-        if not kill_one(process.pid):
-            raise ServerProblem(f"session {process.pid} of PostgreSQL does not die of SIGKILL")
-        return True
+        for pid in self.sessions(client):
+            process = look(pid)
+            if process is None or process.parent != self.pid:
+                continue  # it has just left by itself
+            self._asked().expect_loss()
+            if not kill_one(pid):
+                raise ServerProblem(f"session {pid} of PostgreSQL does not die of SIGKILL")
+            return True
+        return False
 
     def await_serving(self, deadline_s: float = START_S) -> None:
         """See ``RunningServer``. After ``kill_session`` this is after the recovery."""
@@ -145,10 +143,10 @@ class PostgresServer:
             self._control.close()
         if self._process.poll() is None and not kill_tree(self._process.pid):
             raise ServerProblem(f"PostgreSQL (process {self.pid}) does not die of SIGKILL")
+        if self._guard is not None:
+            self._guard.started(0)  # before the number is free for another process
         self._process.wait()
         self._process = None
-        if self._guard is not None:
-            self._guard.started(0)
 
     def restart(self) -> None:
         """On what the killed server had, at the same port."""
@@ -190,8 +188,6 @@ class PostgresServer:
     def _start(self) -> bool:
         """Start it at its port and wait until it serves; False where the port is taken."""
         assert self._guard is not None, "it was closed"
-        self._log.trim()
-        self._begun = self._log.size()
         self._process = launch(
             self._command(),
             self._guard,
@@ -216,12 +212,12 @@ class PostgresServer:
             if said is not None and said.pid == self._process.pid and said.status == "ready":
                 return True
             if self._process.poll() is not None:
-                taken = "Address already in use" in self._log.since(self._begun)
+                taken = "Address already in use" in self._log.printed()
                 if not taken:
                     self._check_alive()
                 self.kill()
                 return False
-        tail = self._log.tail(self._begun)
+        tail = self._log.tail()
         self.kill()
         raise ServerProblem(f"PostgreSQL was not ready within {START_S:g} s. Its log ends:\n{tail}")
 
@@ -232,7 +228,7 @@ class PostgresServer:
         if code is None:
             return
         free = shutil.disk_usage(self.folder).free >> 20
-        tail = self._log.tail(self._begun)
+        tail = self._log.tail()
         raise ServerProblem(
             f"PostgreSQL {self.version} of {self._image.installation.bin}, run as "
             f"{self._image.owner.name}, ended by itself (code {code}; {free} MiB free in "

@@ -78,25 +78,44 @@ class Control:
         """The rows of the answer, by a new session where the old one is gone."""
         import psycopg
 
-        problem: BaseException | None = None
+        problem: psycopg.Error | None = None
         for left_s in pauses(deadline_s):
             self._check()
             try:
-                connection = self._open(left_s)
-                return connection.execute(query.encode(), values).fetchall()
+                return self._rows(query, values, left_s)
             except psycopg.OperationalError as error:
                 problem = error
-                self.close()
-        raise ServerProblem(
-            f"{self._about} did not serve within {deadline_s:g} s: "
-            f"{self._tell(problem) if problem else 'no answer'}"
-        )
+        raise self._problem(f"did not serve within {deadline_s:g} s", problem)
+
+    def ask_once(self, query: str) -> list[Any]:
+        """The rows of the answer, or a ``ServerProblem`` at once."""
+        import psycopg
+
+        try:
+            return self._rows(query, (), _ANSWER_S)
+        except psycopg.OperationalError as error:
+            raise self._problem("cannot be used", error) from None
 
     def close(self) -> None:
         """End the session, if there is one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def _rows(self, query: str, values: tuple[object, ...], deadline_s: float) -> list[Any]:
+        import psycopg
+
+        try:
+            return self._open(deadline_s).execute(query.encode(), values).fetchall()
+        except psycopg.OperationalError:
+            self.close()
+            raise
+        except psycopg.Error as error:
+            raise self._problem("refused what the suite must know", error) from None
+
+    def _problem(self, what: str, error: BaseException | None) -> ServerProblem:
+        said = " ".join(self._tell(error).split()) if error is not None else "no answer"
+        return ServerProblem(f"{self._about} {what}: {said}")
 
     def _open(self, deadline_s: float) -> psycopg.Connection[Any]:
         import psycopg

@@ -24,12 +24,14 @@ _PAUSE_S = (0.001, 0.002, 0.003, 0.004, 0.005)
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One line of /proc/PID/stat, as far as it is needed. ``state`` is one letter."""
+    """One line of /proc/PID/stat, as far as it is needed. ``state`` is one letter; ``begun`` (in
+    ticks since the machine began) tells it from another process that got its number later."""
 
     pid: int
     state: str
     parent: int
     session: int
+    begun: int
 
 
 def pauses(deadline_s: float) -> Iterator[float]:
@@ -50,8 +52,8 @@ def look(pid: int) -> Process | None:
             text = stat.read()
     except OSError:
         return None
-    fields = text[text.rindex(b")") + 2 :].split(b" ", 4)  # a name may hold anything, ")" too
-    return Process(pid, fields[0].decode(), int(fields[1]), int(fields[3]))
+    fields = text[text.rindex(b")") + 2 :].split(b" ", 20)  # a name may hold anything, ")" too
+    return Process(pid, fields[0].decode(), int(fields[1]), int(fields[3]), int(fields[19]))
 
 
 def is_dead(pid: int) -> bool:
