@@ -16,12 +16,14 @@ Kind = Literal["reference", "correct", "broken"]
 class Entry:
     """Where a shipped target lives, what it is for, and what it is in one line.
 
-    ``factory`` is ``module:attribute`` below the package of the targets.
+    ``factory`` is ``module:attribute`` below the package of the targets. ``needs`` names the server
+    without which it cannot run ("postgres"), if there is one.
     """
 
     factory: str
     kind: Kind
     line: str
+    needs: str = ""
 
 
 BUILTIN: Final[dict[str, Entry]] = {
@@ -34,6 +36,18 @@ BUILTIN: Final[dict[str, Entry]] = {
         "caplease.server_ledger:ServerLedgerSqlite",
         "reference",
         "the same core with the scope kept behind the server, on one SQLite file",
+    ),
+    "caplease-postgres": Entry(
+        "caplease.target_postgres:CapLeasePostgres",
+        "reference",
+        "Issue-Prepare-Commit with manifests, in a schema of a PostgreSQL",
+        needs="postgres",
+    ),
+    "server-ledger-postgres": Entry(
+        "caplease.server_ledger:ServerLedgerPostgres",
+        "reference",
+        "the same core with the scope kept behind the server, in a schema of a PostgreSQL",
+        needs="postgres",
     ),
     "correct/counter": Entry(
         "correct.counter:CounterTarget",
@@ -70,10 +84,22 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "prepare looks at the slot first and takes it later",
     ),
+    "broken/MP1-postgres": Entry(
+        "broken.mp1_postgres:MP1Postgres",
+        "broken",
+        "the same in one transaction at READ COMMITTED, without a row lock",
+        needs="postgres",
+    ),
     "broken/MP1-lease-lock": Entry(
         "broken.mp1_lease_lock:MP1LeaseLock",
         "broken",
-        "the same under a lock that lapses, without fencing",
+        "prepare looks first and takes later, under a lock that lapses, without fencing",
+    ),
+    "broken/MP2": Entry(
+        "broken.mp2:MP2",
+        "broken",
+        "a slot is claimed by a subquery, and not if it is still free",
+        needs="postgres",
     ),
     "broken/ME1": Entry(
         "broken.me1:ME1",
@@ -129,6 +155,18 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken.mc2a:MC2a",
         "broken",
         "an error of COMMIT is answered as success",
+    ),
+    "broken/MC2a-postgres": Entry(
+        "broken.mc2a_postgres:MC2aPostgres",
+        "broken",
+        "the same over PostgreSQL, where a lost connection says nothing",
+        needs="postgres",
+    ),
+    "broken/MR1": Entry(
+        "broken.mr1:MR1",
+        "broken",
+        "revoke writes the record, and prepare locks the slot alone",
+        needs="postgres",
     ),
     "broken/MR2": Entry(
         "broken.mr2:MR2",

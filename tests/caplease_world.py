@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,6 +13,7 @@ from typing import Any, NoReturn
 from admitone.targets import identity
 from admitone.targets.caplease.ledger import CapLease
 from admitone.targets.caplease.target import CapLeaseSqlite
+from admitone.targets.caplease.target_postgres import CapLeasePostgres
 from admitone.targets.contract import (
     Admission,
     Approval,
@@ -75,7 +78,7 @@ class World:
 class Site:
     """One deployed store, and the clients that a test opens of it."""
 
-    target: CapLeaseSqlite
+    target: CapLeaseSqlite | CapLeasePostgres
     workspace: Path
     clients: list[CapLease] = field(default_factory=list)
 
@@ -85,6 +88,11 @@ class Site:
     @property
     def database(self) -> Path:
         return self.workspace / "ledger.sqlite3"
+
+    def alter(self, sql: str) -> None:
+        """Change the store behind the ledger's back."""
+        with closing(sqlite3.connect(self.database, isolation_level=None)) as raw:
+            raw.execute(sql)
 
     def client(self, **world: Any) -> tuple[CapLease, World]:
         env = World(self.workspace, **world)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -241,8 +239,7 @@ def test_a_genuine_manifest_creates_no_authority_without_its_record(
     site: Site, ledger: CapLease
 ) -> None:
     granted = issued(ledger)
-    with closing(sqlite3.connect(site.database, isolation_level=None)) as raw:
-        raw.execute("DELETE FROM auth")
+    site.alter("DELETE FROM auth")
     assert code(prepare(ledger, granted, "a")) == "unknown_record"
 
 

@@ -98,16 +98,14 @@ def test_tampering_with_the_chain_is_seen(site: Site, ledger: CapLease, tamperin
     admission = prepared(ledger, issued(ledger), "a")
     ledger.commit(admission, receipt_for(admission))
     assert audited(ledger).chain_ok
-    with closing(sqlite3.connect(site.database, isolation_level=None)) as raw:
-        raw.execute(tampering)
+    site.alter(tampering)
     assert not audited(ledger).chain_ok
 
 
 def test_a_cut_tail_shows_against_a_copy_of_the_head(site: Site, ledger: CapLease) -> None:
     prepared(ledger, issued(ledger), "a")
     before = audited(ledger)
-    with closing(sqlite3.connect(site.database, isolation_level=None)) as raw:
-        raw.execute("DELETE FROM audit WHERE seq = 2")
+    site.alter("DELETE FROM audit WHERE seq = 2")
     after = audited(ledger)
     assert after.chain_ok
     assert (after.head, after.count) != (before.head, before.count)

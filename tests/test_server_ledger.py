@@ -255,11 +255,15 @@ class Player:
 
 
 def played(target: CapLeaseSqlite, folder: Path, steps: list[tuple[Any, ...]]) -> list[object]:
-    """All answers, and the last readings. Record ids are counted and not drawn, so that the two
-    ledgers have the same ones."""
+    """All answers, and the last readings."""
+    return played_at(Site(target, folder), steps)
+
+
+def played_at(site: Site, steps: list[tuple[Any, ...]]) -> list[object]:
+    """The same, on a site that is shut in the end. Record ids are counted and not drawn, so that
+    two ledgers have the same ones."""
     numbers = itertools.count(1)
     counted = SimpleNamespace(token_hex=lambda size: f"{next(numbers):0{2 * size}x}")
-    site = Site(target, folder)
     package = "admitone.targets.caplease"
     try:
         with (

@@ -14,15 +14,18 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Iterator
+from typing import ClassVar
 
-from ..caplease.store import Transaction
+from ..caplease.store import Store, Transaction
 from ..caplease.store_sqlite import SqliteStore
 from ..caplease.target import CapLeaseSqlite
 from ..terms import TargetName
 
 
-class Optimist(SqliteStore):
-    """Whatever COMMIT says, it went well."""
+class Optimist(Store):
+    """Whatever COMMIT says, it went well. ``mishap`` is how the driver says otherwise."""
+
+    mishap: ClassVar[type[Exception]]
 
     def _until_commit(self, transaction: Transaction) -> Iterator[None]:
         try:
@@ -32,9 +35,15 @@ class Optimist(SqliteStore):
             raise
         try:
             transaction.commit()
-        except sqlite3.Error as problem:
+        except self.mishap as problem:
             logging.getLogger(__name__).warning("commit: %s", problem)
             transaction.rollback()
+
+
+class SqliteOptimist(Optimist, SqliteStore):
+    """Over SQLite."""
+
+    mishap = sqlite3.Error
 
 
 class MC2a(CapLeaseSqlite):
@@ -45,4 +54,4 @@ class MC2a(CapLeaseSqlite):
     never_by: tuple[str, ...] = ("AO201", "AO203", "AO704", "AO801")
 
     def store_class(self) -> type[SqliteStore]:
-        return Optimist
+        return SqliteOptimist

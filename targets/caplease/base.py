@@ -11,7 +11,7 @@ from ..terms import Admission, Authorization
 from .chain import APPEND, GENESIS, HEAD, Entry, link
 from .credential import Credential
 from .denials import refused
-from .records import LOCKED_RECORD, Record, record_from
+from .records import RECORD, Record, record_from
 from .schema import slot
 from .store import Found, Store
 
@@ -35,11 +35,26 @@ class Base:
         self.store.disconnect()
 
     def _lock(self, nu: str) -> Record:
-        """The record, held against every other writer until the end of the transaction."""
-        row = self.store.one(LOCKED_RECORD, nu=nu)
+        """The record, its tree held against every other writer until the end of the transaction.
+
+        It is read when the lock is held, by a statement of its own: where a statement sees the
+        state at its beginning, one that waits would answer what held before the wait.
+        """
+        if not self.store.lock_tree(nu):
+            raise refused("unknown_record")
+        return self._record(nu)
+
+    def _record(self, nu: str) -> Record:
+        row = self.store.one(RECORD, nu=nu)
         if row is None:
             raise refused("unknown_record")
         return record_from(row)
+
+    def _now(self) -> float:
+        """The clock, read when nothing is left to wait for: a wait for the chain must not carry a
+        request past t_e either."""
+        self.store.lock_audit()
+        return self.env.now()
 
     def _slots(self, root: str) -> list[Found]:
         """Every slot of the tree, in order."""

@@ -24,7 +24,6 @@ _ONE_SLOT = (
     select(slot.c.state, slot.c.attempt, slot.c.k, slot.c.receipt, auth.c.tool, auth.c.effect)
     .join(auth, auth.c.nu == slot.c.nu)
     .where(slot.c.nu == bindparam("root"), slot.c.j == bindparam("number"))
-    .with_for_update(of=slot)
 )
 
 _SETTLE = (
@@ -46,7 +45,8 @@ class Committing(Base):
             raise refused("receipt_mismatch", "the receipt is not genuine")
         evidence = json.dumps(encode(receipt))
         with self.store.writing():
-            found = self.store.one(_ONE_SLOT, root=root, number=j)
+            known = self.store.lock_tree(root)
+            found = self.store.one(_ONE_SLOT, root=root, number=j) if known else None
             if found is None:
                 raise refused("unknown_record")
             self._check_evidence(found, attempt, admission, receipt)

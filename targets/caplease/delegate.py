@@ -56,7 +56,7 @@ class Delegating(Revoking):
         check_context(context)
         with self.store.writing():
             parent = self._lock(nu)
-            parent.check_alive(self.env.now())
+            parent.check_alive(self._now())
             _check_narrower(context, read_context(parent.chi))
             if units > parent.budget:
                 raise refused("widened", "budget")

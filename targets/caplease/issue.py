@@ -15,7 +15,7 @@ from .. import identity
 from ..terms import Authorization, Budget, Call, Confirmation, Context, Validity
 from .base import Base
 from .chain import Entry
-from .denials import answering, refused
+from .denials import answering, lost_race, refused
 from .records import (
     RECORD_OF_EVENT,
     Record,
@@ -70,10 +70,11 @@ class Issuing(Base):
     def _open(self, record: Record) -> Record:
         """The record that stands for this authorization afterwards, whatever its state."""
         with self.store.writing():
-            # The clock is read under the lock: a wait for it must not carry a request past t_e.
-            late = record.te is not None and self.env.now() >= record.te
-            if late or not self._insert(record):
+            if not self._insert(record):
                 return self._standing(record)
+            # Under every lock: a wait for whoever inserts the same must not carry it past t_e.
+            if record.te is not None and self._now() >= record.te:
+                raise refused("expired")
             self.store.many(_MAKE_SLOT, [_free_slot(record, j) for j in _numbers(record)])
             self._append(Entry(record.nu, None, "issue"))
             return record
@@ -85,7 +86,7 @@ class Issuing(Base):
     def _standing(self, record: Record) -> Record:
         row = self.store.one(RECORD_OF_EVENT, event=record.event)
         if row is None:
-            raise refused("expired")
+            raise lost_race()
         standing = record_from(row)
         if standing.sigma != record.sigma:
             raise refused("duplicate", "this confirmation event opened a record for another action")

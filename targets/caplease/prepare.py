@@ -90,7 +90,7 @@ class Preparing(Base):
     def _examine(self, request: Request) -> Free | Admission | Replayed:
         """What the request may have. Who asks and for what comes first; then a repeated attempt,
         which neither expiry nor revocation stops; then whether anything new may begin."""
-        record = self._lock(request.nu)
+        record = self._held(request.nu)
         record.check_presenter(request.context)
         if record.sigma != request.sigma:
             raise refused("wrong_action")
@@ -99,10 +99,14 @@ class Preparing(Base):
             return Replayed(read_receipt(chosen.receipt))
         if chosen is not None and chosen.state == PREPARED:
             return self._admission(chosen, record)
-        record.check_alive(self.env.now())
+        record.check_alive(self._now())
         if chosen is None:
             raise refused("exhausted")
         return Free(record, chosen.j)
+
+    def _held(self, nu: str) -> Record:
+        """The record, under the lock that Revoke takes."""
+        return self._lock(nu)
 
     def _choose(self, record: Record, attempt: str) -> Found | None:
         """The slot that the attempt already has, or the first free one."""

@@ -66,15 +66,8 @@ class Record:
 
 
 _COLUMNS: Final = tuple(column.name for column in auth.columns)
-_root = auth.alias("root_record")
 
-LOCKED_RECORD = (
-    # The root is locked too: one lock orders everything that happens in a tree.
-    select(auth)
-    .join(_root, _root.c.nu == auth.c.root)
-    .where(auth.c.nu == bindparam("nu"))
-    .with_for_update()
-)
+RECORD = select(auth).where(auth.c.nu == bindparam("nu"))
 RECORD_OF_EVENT = select(auth).where(auth.c.parent == "", auth.c.event == bindparam("event"))
 
 

@@ -1,4 +1,5 @@
-"""The target ``builtin:server-ledger-sqlite``: the same ledger, asked with a selector.
+"""The targets ``builtin:server-ledger-sqlite`` and ``-postgres``: the same ledger, asked with a
+selector.
 
 The Server Ledger of the paper: the same records, transitions, statements and refusals. Its clients
 carry no scope, only an authenticated selector for nu, and have the server validate each operation.
@@ -8,21 +9,19 @@ transactions, not from what a client carries.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..terms import TargetName
+from .realization import WithSelector
 from .target import CapLeaseSqlite
-
-if TYPE_CHECKING:
-    from .credential import Credential
+from .target_postgres import CapLeasePostgres
 
 
-class ServerLedgerSqlite(CapLeaseSqlite):
+class ServerLedgerSqlite(WithSelector, CapLeaseSqlite):
     """The selector realization over SQLite. Facts and claims are those of the core."""
 
     name = TargetName("admitone", "server-ledger-sqlite", "1")
 
-    def credential(self, key: bytes) -> Credential:
-        from .selector import Selector
 
-        return Selector(key)
+class ServerLedgerPostgres(WithSelector, CapLeasePostgres):
+    """The selector realization over PostgreSQL."""
+
+    name = TargetName("admitone", "server-ledger-postgres", "1")

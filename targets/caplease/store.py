@@ -69,6 +69,15 @@ def compile_once(statement: Executable, dialect: Dialect) -> Compiled:
     return found
 
 
+def compiled_for(dialect: str) -> list[Executable]:
+    """What this process has compiled for a dialect, but for statements that only it understands."""
+    return [
+        statement
+        for name, statement in _COMPILED
+        if name == dialect and not type(statement).__module__.startswith("sqlalchemy.dialects")
+    ]
+
+
 class Store:
     """A connection with transactions; one at a time, from any thread."""
 
@@ -112,8 +121,14 @@ class Store:
         """Insert unless a unique index already has it; whether it was inserted."""
         raise NotImplementedError
 
+    def lock_tree(self, nu: str) -> bool:
+        """Keep other writers off the record's tree to the end of the transaction, where the write
+        lock does not do that; whether there is such a record, as far as it had to be looked for."""
+        return True
+
     def lock_audit(self) -> None:
-        """Keep other writers off the chain's head, where the write lock does not do that."""
+        """Keep other writers off the chain's head, where the write lock does not do that. Who has
+        it waits for nothing more: it comes after every other lock."""
 
     def disconnect(self) -> None:
         """Close the connection."""

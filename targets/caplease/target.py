@@ -14,10 +14,10 @@ from ..contract import Env
 from ..replies import Busy
 from ..terms import Approval, Deployment, Json, TargetName, View
 from .declaration import DECLARATION
+from .realization import Realization
 from .view import read_view
 
 if TYPE_CHECKING:
-    from .credential import Credential
     from .ledger import CapLease
     from .store_sqlite import SqliteStore
 
@@ -25,7 +25,7 @@ _DATABASE = "ledger.sqlite3"
 _BUSY_CODES = {5, 6}  # SQLITE_BUSY and SQLITE_LOCKED, without their extended bits
 
 
-class CapLeaseSqlite:
+class CapLeaseSqlite(Realization):
     """The manifest realization over SQLite."""
 
     name = TargetName("admitone", "caplease-sqlite", "1")
@@ -50,29 +50,15 @@ class CapLeaseSqlite:
         from .store_sqlite import connect
 
         deployed = cast("dict[str, str]", store)
-        return self.ledger_class()(
-            connect(env.workspace / deployed["database"], env.patience_s, self.store_class()),
-            self.credential(bytes.fromhex(deployed["credential_key"])),
-            env,
-        )
-
-    def credential(self, key: bytes) -> Credential:
-        """What its clients carry: the part in which the realizations differ."""
-        from .credential import Manifest
-
-        return Manifest(key)
+        path = env.workspace / deployed["database"]
+        opened = connect(path, env.patience_s, self.store_class())
+        return self.client(opened, deployed["credential_key"], env)
 
     def store_class(self) -> type[SqliteStore]:
         """Which store it works on; some of the broken ones answer another."""
         from .store_sqlite import SqliteStore
 
         return SqliteStore
-
-    def ledger_class(self) -> type[CapLease]:
-        """Which ledger this is; the broken ones answer another."""
-        from .ledger import CapLease
-
-        return CapLease
 
     def inspect(self, store: Json, approval: Approval) -> View:
         """The slots as they are durable, read from the file."""

@@ -25,11 +25,17 @@ from ..terms import (
     Trust,
     Validity,
 )
+from .store import compiled_for
+from .target import CapLeaseSqlite
 
 if TYPE_CHECKING:
+    from sqlalchemy import Executable
+
+    from ..contract import Env
     from ..replies import NotGranted
     from .ledger import CapLease
-    from .target import CapLeaseSqlite
+    from .realization import Realization
+    from .store import Store
 
 ROUNDS: Final = 3
 """CPython specialises what it has run some eight times; a round runs most things thrice."""
@@ -65,6 +71,22 @@ class WarmEnv:
 
     def lookup(self, key: str) -> NoReturn:
         raise NotImplementedError
+
+
+class _Elsewhere(CapLeaseSqlite):
+    """The ledger of another target, over SQLite."""
+
+    def __init__(self, target: Realization) -> None:
+        self._target = target
+
+    def client(self, store: Store, key: str, env: Env) -> CapLease:
+        return self._target.client(store, key, env)
+
+
+def exercise_elsewhere(target: Realization) -> list[Executable]:
+    """Run the ledger of a target whose own store needs a server; the statements that it sent."""
+    exercise(_Elsewhere(target))
+    return compiled_for("sqlite")
 
 
 def exercise(target: CapLeaseSqlite) -> None:
