@@ -34,7 +34,7 @@ _LOOKUP_HOWS: Final[frozenset[How]] = frozenset({"found", "absent", "cannot_tell
 class HttpSink:
     """A client of ``server.py``. Thread-safe: nothing is kept between calls.
 
-    ``timeout_s`` bounds each wait for the network.
+    ``timeout_s`` bounds each wait for the network. ``host`` and ``port`` are those of ``url``.
     """
 
     def __init__(self, url: str, *, timeout_s: float = 5.0) -> None:
@@ -42,8 +42,8 @@ class HttpSink:
         if parts.scheme != "http" or not parts.hostname or parts.path not in ("", "/"):
             raise ValueError(f"not the address of a sink: {url}")
         self.url = url
-        self._host = parts.hostname
-        self._port = parts.port or 80
+        self.host = parts.hostname
+        self.port = parts.port or 80
         self._timeout_s = timeout_s
 
     def request(
@@ -117,7 +117,7 @@ class HttpSink:
         body: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout_s)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=self._timeout_s)
         try:
             connection.connect()
         except OSError as failure:

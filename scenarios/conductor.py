@@ -21,6 +21,7 @@ from ..idempotent_sink.sink import Sink
 from ..targets.replies import EffectUnknown
 from .families import Family, family
 from .history import Header, History
+from .links import Links
 from .plan import Plan, PlanProblem
 from .preflight import TRUST, Fitting
 from .premises import Premises
@@ -73,6 +74,7 @@ class Conductor:
         self._folder = folder
         self._reference = reference
         self._sinks = Sinks(sink, folder, TRUST.receipt_key)
+        self._links = Links(folder, TRUST)
         self._premises = Premises(parent, fitting.ground, folder / "premises", TRUST)
         self._veteran: NodeHandle | None = None
         self._count = 0
@@ -148,6 +150,7 @@ class Conductor:
             self._veteran.kill()
             self._veteran = None
         self._sinks.close()
+        self._links.close()
         self._premises.close()
         self._parent.close()
 
@@ -185,6 +188,7 @@ class Conductor:
             plan.draws(),
             self._reference,
             veteran,
+            links=self._links,
         )
         return scene, workspace
 

@@ -20,6 +20,7 @@ from ..idempotent_sink.labels import find_label
 from ..idempotent_sink.protocol import Answer, Application, SinkLike
 from ..targets.replies import EffectUnknown, NotApplied
 from ..targets.values import ValueProblem, decode, encode
+from .crossing import Crossing
 
 Transit = Literal["held", "lost", "unanswered", "refused"]
 """held: on its way, delivered later. lost: never arrives. unanswered: applied, no reply.
@@ -55,6 +56,7 @@ class Desk:
         self._made_keys = 0
         self.effects = 0
         self.applied_by: Counter[int] = Counter()  # by the identity of the sink
+        self.crossing: Crossing | None = None
 
     def open(self, node: NodeHandle, message: Message, request: str | None) -> Letter:
         """Read a node's question. Raises ``ValueProblem`` where it is malformed."""
@@ -80,7 +82,11 @@ class Desk:
         self._log(letter, held=True)
 
     def deliver(self, letter: Letter, *, answer: bool = True) -> None:
-        """The request reaches the sink, which acts; the answer goes back if anyone waits."""
+        """The request reaches the sink, which acts; the answer goes back if anyone waits. Where
+        there is a ``crossing``, the network decides that."""
+        if self.crossing is not None:
+            self._cross(self.crossing, letter)
+            return
         number = self._log(letter)
         found = self._asked(
             lambda: self.sink.request(
@@ -113,6 +119,17 @@ class Desk:
         else:
             self._answer(letter, {"receipt": encode(found.receipt)})
 
+    def _cross(self, crossing: Crossing, letter: Letter) -> None:
+        try:
+            told = crossing.send(letter)
+        except EffectUnknown as failure:
+            self._blind(f"the suite's own sink is lost: {failure}")
+            told = {"unknown": "the sink is lost"}
+        if "receipt" in told:
+            self.effects += 1
+            told = {"receipt": encode(told["receipt"])}
+        self._answer(letter, told)
+
     def refuse(self, letter: Letter) -> None:
         """The other side turns the request away: it is not applied, and never will be."""
         self._recorder.record("sink", SinkReplied(self._log(letter), "refused"))
@@ -144,6 +161,9 @@ class Desk:
         self._received += 1
         number = self._received
         call = call if type(call) is int else None
+        if self.crossing is not None:
+            self._look_across(self.crossing, node, message.get("ask"), key, call)
+            return
         self._recorder.record(
             "sink",
             SinkRequested(number, node.name, call, key, "", None, None, lookup=True),
@@ -158,6 +178,17 @@ class Desk:
             node.say({"answer": message.get("ask"), "unknown": "this sink cannot look up"})
         else:
             node.say({"answer": message.get("ask"), "receipt": encode(found.receipt)})
+
+    def _look_across(
+        self, crossing: Crossing, node: NodeHandle, ask: object, key: str, call: int | None
+    ) -> None:
+        found = crossing.look_up(key, node.name, call)
+        if found is None:
+            node.say({"answer": ask, "unknown": "no answer of the sink came"})
+        elif found.how == "cannot_tell":
+            node.say({"answer": ask, "unknown": "this sink cannot look up"})
+        else:
+            node.say({"answer": ask, "receipt": encode(found.receipt)})
 
     def _asked(self, ask: Callable[[], Answer]) -> Answer | None:
         """The sink's answer. None: it died, or failed, and nobody planned it."""

@@ -42,7 +42,8 @@ class Survey:
     ``threads``: a client may be called by another thread than the one that opened it. ``raises``:
     the errors (keys of ``RAISES``) that the store can be made to answer a durable write with.
     ``resumes``: recovery hands back what is to be sent again. ``servers``: the endpoints of the
-    servers that the suite started for the ledger, and may kill.
+    servers that the suite started for the ledger, and may kill; ``links``: of all whose way may
+    lead through a proxy.
     """
 
     operations: tuple[str, ...]
@@ -51,6 +52,7 @@ class Survey:
     raises: frozenset[str] = frozenset()
     resumes: bool = False
     servers: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
 
     @property
     def guarded(self) -> bool:

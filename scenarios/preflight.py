@@ -187,7 +187,7 @@ class _Check:
         stage, sink = self._stage("rest")
         try:
             survey = survey_rest(survey, stage, self._facts)
-            survey = replace(survey, servers=_killable(self._premises.servers))
+            survey = _with_servers(survey, self._premises.servers)
         finally:
             sink.close()
         return Fitting(
@@ -359,5 +359,6 @@ class _Check:
                 raise TargetProblem(f"{self._parent.target}: {where}: {line.event.problem}")
 
 
-def _killable(servers: tuple[RunningServer, ...]) -> tuple[str, ...]:
-    return tuple(server.endpoint for server in servers if server.ours)
+def _with_servers(survey: Survey, servers: tuple[RunningServer, ...]) -> Survey:
+    killable = tuple(server.endpoint for server in servers if server.ours)
+    return replace(survey, servers=killable, links=tuple(server.endpoint for server in servers))

@@ -16,6 +16,7 @@ from ..chaos.handle import NodeHandle
 from ..targets.declaration import Declaration, Facts
 from ..targets.terms import Budget, View
 from .client import Client, approve, copy_audit
+from .links import Links
 from .placement import Place, Survey
 from .stage import Stage
 
@@ -29,7 +30,10 @@ class Abandoned(Exception):
 
 @dataclass(slots=True)
 class Scene:
-    """One schedule being played. ``idle``: why it exercised nothing, said by the family."""
+    """One schedule being played. ``idle``: why it exercised nothing, said by the family.
+
+    ``links``: ways through a proxy.
+    """
 
     stage: Stage
     declaration: Declaration
@@ -38,6 +42,7 @@ class Scene:
     reference: bool = False
     veteran: NodeHandle | None = None
     survivor: NodeHandle | None = None
+    links: Links | None = None
     races_started: int = 0
     races_overlapped: int = 0
     idle: str = ""

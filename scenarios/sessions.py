@@ -35,8 +35,14 @@ class Sessions:
 
     def left_by(self, setting: Setting, node: str) -> None:
         """The node was killed: wait until its sessions are gone, or cannot go yet."""
-        if setting.servers and not _gone(setting, node, blocked_is_enough=True):
+        known = node in self._lingering
+        if setting.servers and not known and not _gone(setting, node, blocked_is_enough=True):
             self._lingering.add(node)
+
+    def remember(self, node: str) -> None:
+        """The node will be killed while the network holds what it sent: its sessions end when that
+        has arrived, and not before."""
+        self._lingering.add(node)
 
     def await_all(self, setting: Setting) -> list[str]:
         """Wait for every session of the dead; the nodes whose sessions are still there."""

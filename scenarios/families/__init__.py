@@ -65,6 +65,7 @@ FAMILIES: Final[dict[str, str]] = {
     "binding": "binding:BindingFamily",
     "budgets": "budgets:BudgetsFamily",
     "server": "server:ServerFamily",
+    "network": "network:NetworkFamily",
     "stateful": "stateful:StatefulFamily",
 }
 """Family name to ``module:class`` in this package."""

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from ...chaos.events import FaultOff, FaultOn, Point
-from ...chaos.handle import NodeHandle
 from ...chaos.servers import RunningServer, ServerProblem
 from ..calls import Arm, Twist
 from ..client import Client
@@ -28,9 +27,8 @@ from ..race import HOLD_S, tokens_of
 from ..scene import Abandoned, Scene
 from ..uses import admitting, ask
 from . import Subjects, budgeted, budgets_of
-from .crash_pipeline import learn
 from .held import carry_on
-from .spots import AROUND, Reached, reach, spot_of, spots
+from .spots import AROUND, Reached, ask_again, learn_from, reach, spot_of, spots
 
 STRIKES: Final = ("session", "crash")
 ORDERS: Final = ("retry", "recover")
@@ -104,10 +102,10 @@ def _struck(plan: Plan, scene: Scene, strike: str, point: Point, order: str) -> 
         client.issue(healer)
     scene.phase("recover")
     if order == "retry":
-        _ask_again(scene, client, found, healer)
+        ask_again(scene, client, found, healer)
     client.recover(healer)
     if order == "recover":
-        _ask_again(scene, client, found, healer)
+        ask_again(scene, client, found, healer)
     scene.drain(client, healer, plan.budget)
     scene.end(client, healer)
 
@@ -121,8 +119,7 @@ def _strike(scene: Scene, client: Client, found: Reached, strike: str) -> bool:
         stage.tally.kills += 1
         stage.recorder.record("fault", FaultOn(f"{strike} killed", server.endpoint))
     stage.go(pending)
-    if found.use is not None or pending.op == "issue":
-        learn(client, found.use or client.new_use(), pending)
+    learn_from(client, found)
     for server in struck:
         try:
             if strike == "crash":
@@ -140,24 +137,6 @@ def _killed(server: RunningServer, strike: str, client: str) -> bool:
         return server.kill_session(client)
     server.kill()
     return True
-
-
-def _ask_again(scene: Scene, client: Client, found: Reached | None, node: NodeHandle) -> None:
-    """The benign retry of whatever was struck: the same attempt, nothing invented."""
-    use = found.use if found is not None else None
-    if found is None or client.authorization is None:
-        return
-    if found.pending.op == "revoke" and scene.draws.random() < 0.5:
-        revoke(client, node)
-    if use is None or use.done:
-        return
-    if use.admission is not None and not use.unknown:
-        if use.receipt is not None:
-            client.commit(node, use, use.admission)
-        else:
-            client.carry_out(node, use, use.admission)
-    elif scene.facts.attempt_identity or not use.unknown:
-        client.finish(node, use)
 
 
 def _orphan(plan: Plan, scene: Scene, waiter: str) -> None:

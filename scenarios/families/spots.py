@@ -18,13 +18,14 @@ from ..client import Client, Use
 from ..moves import as_executor, delegate, revoke
 from ..placement import Survey, held_points
 from ..plan import Plan, PlanProblem
-from ..race import tokens_of
+from ..race import RACE, tokens_of
 from ..scene import Scene
 from ..uses import admitting, ask
 from . import Subjects
+from .crash_pipeline import learn
 from .held import leave_behind
 
-AROUND: Final = "around"
+AROUND: Final = RACE
 """The name under which these stops are armed; they are no failure points of the twelve."""
 
 
@@ -72,10 +73,12 @@ def spot_of(plan: Plan, survey: Survey, tokens: tuple[str, ...]) -> Point:
     )
 
 
-def reach(client: Client, scene: Scene, node: NodeHandle, point: Point) -> Reached | None:
-    """Make the calls that lead to the spot, undisturbed, and the one that stands there. None:
-    the ledger did not let it come so far."""
-    twist = Twist(Arm(AROUND, point))
+def reach(
+    client: Client, scene: Scene, node: NodeHandle, point: Point, name: str = AROUND
+) -> Reached | None:
+    """Make the calls that lead to the spot, undisturbed, and the one that stands there, armed
+    under this name. None: the ledger did not let it come so far."""
+    twist = Twist(Arm(name, point))
     if point.op == "issue":
         pending = client.issue(node, twist)
         return Reached(pending) if pending is not None else None
@@ -122,3 +125,29 @@ def _revocation(client: Client, scene: Scene, node: NodeHandle, twist: Twist) ->
     if scene.draws.random() < 0.5:
         client.finish(node, client.new_use())
     return Reached(revoke(client, node, twist))
+
+
+def learn_from(client: Client, found: Reached) -> None:
+    """What the client makes of the answer of whatever was struck."""
+    if found.pending.op == "issue":
+        client.issued(found.pending)
+    elif found.use is not None:
+        learn(client, found.use, found.pending)
+
+
+def ask_again(scene: Scene, client: Client, found: Reached | None, node: NodeHandle) -> None:
+    """The benign retry of whatever was struck: the same attempt, nothing invented."""
+    use = found.use if found is not None else None
+    if found is None or client.authorization is None:
+        return
+    if found.pending.op == "revoke" and scene.draws.random() < 0.5:
+        revoke(client, node)
+    if use is None or use.done:
+        return
+    if use.admission is not None and not use.unknown:
+        if use.receipt is not None:
+            client.commit(node, use, use.admission)
+        else:
+            client.carry_out(node, use, use.admission)
+    elif scene.facts.attempt_identity or not use.unknown:
+        client.finish(node, use)
