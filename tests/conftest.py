@@ -22,6 +22,7 @@ from tests.postgres_world import (  # noqa: F401  # fixtures
     postgres_image,
     server_folder,
 )
+from tests.toxiproxy_world import echo, toxiproxy  # noqa: F401  # fixtures
 
 MEMORY = Path("/dev/shm")
 ROOM_BYTES = 256 * 1024 * 1024

@@ -37,9 +37,9 @@ class Toxiproxy:
     """See the module. A context manager; raises ``ServerMissing`` or ``ServerProblem``."""
 
     def __init__(self, program: Path | None = None) -> None:
-        self._program = program or find_toxiproxy().path
+        self.program = program or find_toxiproxy().path
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
-        command = [str(self._program), "-host", HOST, "-port", "0"]
+        command = [str(self.program), "-host", HOST, "-port", "0"]
         self._guard = subprocess.Popen(
             ["/bin/sh", "-c", _GUARDED, "admitone-toxiproxy", *command],
             stdin=subprocess.PIPE,
@@ -108,8 +108,8 @@ class Toxiproxy:
             if _readable(self._pidfd, _LOOK_S):
                 break
         raise ServerProblem(
-            f"{self._program} did not open its control port{self._last_words()}. Try it by hand: "
-            f"{self._program} -host {HOST} -port 0"
+            f"{self.program} did not open its control port{self._last_words()}. Try it by hand: "
+            f"{self.program} -host {HOST} -port 0"
         )
 
     def _last_words(self) -> str:
