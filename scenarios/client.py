@@ -209,11 +209,19 @@ class Client:
             self.carry_out(node, use, use.admission)
         return answer
 
-    def carry_out(self, node: NodeHandle, use: Use, admission: Admission) -> None:
-        """Effect and commit of an admission."""
+    def carry_out(
+        self, node: NodeHandle, use: Use, admission: Admission, twist: Twist = PLAIN
+    ) -> Pending | None:
+        """Effect and commit of an admission. With a twist the commit is made once, under it; what
+        is still open then is answered."""
         self.send(node, use, admission)
-        if use.receipt is not None:
+        if use.receipt is None:
+            return None
+        if twist is PLAIN:
             self._patiently(lambda: self.commit(node, use, admission))
+            return None
+        pending = self.commit(node, use, admission, twist)
+        return pending if pending is not None and pending.answer is None else None
 
     def recover(self, node: NodeHandle, *, unaided: bool = False) -> bool:
         """Have the ledger find what is unfinished, and resume what it hands back. ``unaided``:
@@ -241,13 +249,14 @@ class Client:
         known = [] if unaided or self.authorization is None else [self.authorization]
         return self.stage.call(node, "recover", [known], Subject(self.label), self.executor, twist)
 
-    def resume(self, node: NodeHandle, pending: Pending) -> None:
-        """Carry out what a recovery handed back."""
-        if pending.answer is not None and isinstance(pending.answer.value, Recovered):
-            for admission in pending.answer.value.resume:
-                self._resume(node, admission)
+    def resume(self, node: NodeHandle, pending: Pending, twist: Twist = PLAIN) -> list[Pending]:
+        """Carry out what a recovery handed back; what is still open then, under a twist."""
+        value = pending.answer.value if pending.answer is not None else None
+        resumed = value.resume if isinstance(value, Recovered) else ()
+        waits = [self._resume(node, admission, twist) for admission in resumed]
+        return [each for each in waits if each is not None]
 
-    def _resume(self, node: NodeHandle, admission: Admission) -> None:
+    def _resume(self, node: NodeHandle, admission: Admission, twist: Twist) -> Pending | None:
         use = self.use_of(admission)
         if use is None and admission.key is None:
             self.stage.recorder.record(
@@ -258,8 +267,8 @@ class Client:
                     "or handle that anyone here knows and without a key: not resent",
                 ),
             )
-            return
-        self.carry_out(node, use or Use("recovery", "recovery"), admission)
+            return None
+        return self.carry_out(node, use or Use("recovery", "recovery"), admission, twist)
 
     def use_of(self, admission: Admission) -> Use | None:
         """The use that a recovered admission belongs to: by attempt, slot or handle."""

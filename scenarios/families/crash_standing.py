@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...chaos.handle import NodeHandle
-from ..calls import Pending, Twist
+from ..calls import PLAIN, Pending, Twist
 from ..client import Client, Use
 from ..moves import revoke
 from ..placement import Place
@@ -87,12 +87,13 @@ def _while_it_stands(
     else:
         asked = client.recovery(other, WAIT)
     blocked = asked is not None and asked.answer is None
+    waits = [asked] if asked is not None and blocked else []
     if asked is not None and not blocked:
-        _finish(client, other, use, asked)
+        waits += _finish(client, other, use, asked, WAIT)
     if variant == "pause":
         node.stop_clock(False)
     _goes_on(scene, pending)
-    stage.settle(pending, *([asked] if asked is not None and blocked else []))
+    stage.settle(pending, *waits)
     scene.phase("heal")
     learn(client, use, pending)
     if asked is not None and blocked:
@@ -110,14 +111,17 @@ def _goes_on(scene: Scene, pending: Pending) -> None:
         scene.stage.desk.forsake(pending.letter, "no answer from the sink for a long time")
 
 
-def _finish(client: Client, node: NodeHandle, use: Use, asked: Pending) -> None:
-    """Take what another process was answered to its end."""
+def _finish(
+    client: Client, node: NodeHandle, use: Use, asked: Pending, twist: Twist = PLAIN
+) -> list[Pending]:
+    """Take what another process was answered to its end; what waits for the one that stands."""
     if asked.op == "issue":
         client.issued(asked)
     elif asked.op == "recover":
-        client.resume(node, asked)
+        return client.resume(node, asked, twist)
     else:
         carry_on(client, node, use, asked)
+    return []
 
 
 def _carry_on(client: Client, node: NodeHandle, use: Use, pending: Pending) -> None:
