@@ -153,8 +153,8 @@ def _build(program: Program, go: Go) -> None:
 def _advice(program: Program, go: Go, problem: str) -> str:
     return (
         f"{program.name} {program.version} could not be built with {go.version}: {problem}. "
-        "Its modules are fetched once from where GOPROXY says, and kept in Go's own cache: make "
-        "that reachable and run this again, or build it on another machine and copy it to "
+        "Its modules are fetched once, from where GOPROXY says: make that reachable and run this "
+        "again, or build it on another machine of this kind and copy it to "
         f"{program.built}"
     )
 

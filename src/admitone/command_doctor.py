@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import __version__
+from .chaos.network.build import find_go
+from .chaos.network.programs import TOXIPROXY, find_toxiproxy
 from .chaos.parent import TargetProblem
 from .chaos.runfolder import RunFolder, base_folder, sweep
+from .chaos.servers import ServerProblem
 from .reports.text import clean
 from .scenarios.campaign import check_adapters
 
@@ -34,7 +37,9 @@ class Finding:
 
 def doctor(options: argparse.Namespace) -> int:
     """Look at the machine, then at each target's adapter; 2 if something needed is missing."""
-    findings = [look() for look in (_system, _pidfd, _stores, _left_behind, _sqlite)]
+    findings = [
+        look() for look in (_system, _pidfd, _stores, _left_behind, _sqlite, _toxiproxy, _go)
+    ]
     findings += [_target(target) for target in options.targets]
     width = min(60, max(len(finding.name) for finding in findings))
     print(f"admitone {__version__} · Python {platform.python_version()}")
@@ -78,6 +83,23 @@ def _left_behind() -> Finding:
 
 def _sqlite() -> Finding:
     return Finding("sqlite", sqlite3.sqlite_version_info >= (3, 35), sqlite3.sqlite_version)
+
+
+def _toxiproxy() -> Finding:
+    return _optional("toxiproxy", lambda: "{0.path} ({0.how})".format(find_toxiproxy()))
+
+
+def _go() -> Finding:
+    return _optional("go", lambda: "{0.version}: {0.path}".format(find_go(TOXIPROXY.oldest_go)))
+
+
+def _optional(name: str, look: Callable[[], str]) -> Finding:
+    """What only some families need. Where it lacks, the text ends with the command."""
+    try:
+        return Finding(name, True, look())
+    except ServerProblem as problem:
+        seen, _, todo = str(problem).rpartition(" Run: ")
+        return Finding(name, False, seen or todo, f"run: {todo}" if seen else "", needed=False)
 
 
 def _target(target: str) -> Finding:
