@@ -20,7 +20,7 @@ records unknown to its caller.
 
 Commit. Committing again with the same receipt is answered as done.
 
-Expiry. At t_e and after it nothing is admitted. The clock is read once the lock is held. t_i is
+Expiry. At t_e and after it nothing is admitted. The clock is read once every lock is held. t_i is
 recorded and authenticated, it is not a gate.
 
 Refusals. A refusal's code names a cause that held when it was given. Every refusal says whether
@@ -32,8 +32,10 @@ in the middle without being seen; a cut tail shows against a head and count kept
 Durability. An acknowledged transition survives the death of any process. An acknowledged transition
 survives a power cut, because the log is synced before the reply.
 
-Every operation is one transaction, and a writer holds the ledger's one write lock from its first
-statement. Operations live one a file (``issue.py``, ``prepare.py``, ...) over ``base.py``; a
+Every operation is one transaction. Over SQLite a writer holds the ledger's one write lock from its
+first statement. Over PostgreSQL it locks the row of its tree's root before it reads what decides,
+and the chain's head last; recovery reads one snapshot and locks nothing, for what is admitted
+stays so until it is committed under its own key. Operations live one a file (``issue.py``, ``prepare.py``, ...) over ``base.py``; a
 realization is a ``Store`` (which database) and a ``Credential`` (what the client carries), and
 nothing else differs between them.
 """
