@@ -24,6 +24,8 @@ from pathlib import Path
 
 import pytest
 
+from admitone.chaos.network.programs import CACHE_VARIABLE, TOXIPROXY_VARIABLE, cache_folder
+from admitone.chaos.servers import find
 from admitone.reports.reference import pages
 from tests import conftest
 
@@ -33,6 +35,8 @@ EXAMPLES = ROOT / "docs" / "examples"
 FENCE = re.compile(r"^```(\S+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 MARK = "=== end of a command ==="
+HANDED_ON = (TOXIPROXY_VARIABLE, find.VARIABLE)
+"""Where a machine has its servers, if it says so."""
 TIMEOUT_S = 240.0  # only a hang takes this long
 
 
@@ -97,6 +101,8 @@ def run_all(shown: list[Shown], folder: Path, home: Path) -> list[str]:
             "HOME": str(home),
             "TMPDIR": str(home),
             "LC_ALL": "C.UTF-8",
+            CACHE_VARIABLE: str(cache_folder()),  # what `make test` has built
+            **{name: os.environ[name] for name in HANDED_ON if name in os.environ},
             conftest.MARK: os.environ[conftest.MARK],  # so that what is left running is seen
         },
         stdout=subprocess.PIPE,

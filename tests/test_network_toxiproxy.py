@@ -214,3 +214,13 @@ def test_a_server_that_is_away_closes_new_connections(toxiproxy: Toxiproxy) -> N
     with connect(link) as client:
         assert ask(client, b"hello\n").end in ("closed", "reset")
     link.close()
+
+
+def test_a_link_leads_to_an_address_of_either_kind(toxiproxy: Toxiproxy) -> None:
+    with EchoServer("::1") as server:
+        link = toxiproxy.proxy("echo", server.host, server.port)
+        with connect(link) as client:
+            assert ask(client, b"hello\n").end == "answer"
+        link.close()
+    with pytest.raises(ServerProblem, match="unix socket /run/postgresql"):
+        toxiproxy.proxy("echo", "/run/postgresql", 5432)

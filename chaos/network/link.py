@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..servers import ServerProblem
 from .api import Api
 from .faults import NULL, Fault
 
@@ -22,7 +23,7 @@ class Link:
         self._is_closed = False
         self.name = name
         self.upstream = (upstream_host, upstream_port)
-        host, _, port = api.create(name, f"{upstream_host}:{upstream_port}").rpartition(":")
+        host, _, port = api.create(name, _joined(*self.upstream)).rpartition(":")
         self.host = host
         self.port = int(port)
         self.current: Fault = NULL
@@ -54,7 +55,7 @@ class Link:
     def retarget(self, upstream_host: str, upstream_port: int) -> None:
         """Lead to another server from now on. Where it is another, connections are closed."""
         if (upstream_host, upstream_port) != self.upstream:
-            self._api.update(self.name, upstream=f"{upstream_host}:{upstream_port}")
+            self._api.update(self.name, upstream=_joined(upstream_host, upstream_port))
             self.upstream = (upstream_host, upstream_port)
 
     def close(self) -> None:
@@ -78,3 +79,11 @@ class Link:
             self._api.update(self.name, enabled=True)
             self._is_down = False
         self.current = NULL
+
+
+def _joined(host: str, port: int) -> str:
+    if host.startswith(("/", "@")):
+        raise ServerProblem(
+            f"no proxy can stand before the unix socket {host}: name the server by host and port"
+        )
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
