@@ -31,7 +31,8 @@ T = TypeVar("T")
 class Raise:
     """The observer's wish that a write fails the way the store fails.
 
-    ``busy``  before a write only: it was not done, its transaction is still open.
+    ``busy``  before a write only: it was not done. Its transaction is still open on SQLite; on
+              PostgreSQL, where only a serializable one fails so, it is rolled back.
     ``io``    before: not done, and the transaction gone with it; after: done all the same.
 
     ``fired`` turns True when the probe really raised. It stays False where the store could not
@@ -67,12 +68,13 @@ def install(observer: Observer, root: Path | None = None) -> None:
 
     Call it before the target is imported; again, before the fork, for layers that it imported.
     """
-    from . import alchemy, files, open_files, sqlite  # they report to this module
+    from . import alchemy, files, open_files, psycopg, sqlite  # they report to this module
 
     observe(observer)
     open_files.below(root)
     sqlite.install()
     files.install()
+    psycopg.install_after_import()
     alchemy.install_after_import()
 
 
@@ -84,12 +86,13 @@ def observe(observer: Observer) -> None:
 
 def uninstall() -> None:
     """Give the drivers back. Objects that were made meanwhile go on working, unseen."""
-    from . import alchemy, files, open_files, sqlite
+    from . import alchemy, files, open_files, psycopg, sqlite
 
     global tell  # noqa: PLW0603  # one per process
     watch(False)
     tell = _nobody
     alchemy.uninstall()
+    psycopg.uninstall()
     files.uninstall()
     sqlite.uninstall()
     open_files.below(None)

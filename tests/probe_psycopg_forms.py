@@ -1,0 +1,310 @@
+"""Every way in which a Python ledger makes a PostgreSQL write durable, and the points of each.
+
+``python -m tests.probe_psycopg_forms FOLDER`` tries them, see ``probe_trial``; the address of the
+server is in the folder's file ``address``. The driver is probed after the target imported it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from admitone.chaos.probes import sight
+from tests import probe_trial
+from tests.probe_trial import BEGIN, STATEMENT, WRITE, WRITING, Notes, answer
+
+COMMITTED: Final = [*BEGIN, *STATEMENT, *WRITING]
+TWO: Final = [*BEGIN, *STATEMENT * 2, *WRITING]
+QUIET: Final = [*BEGIN, *STATEMENT * 2]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """``run`` works on a connection. ``rows``: how many it adds in all; ``first``: how many of
+    them are durable after the first write, ``none`` where it has no write."""
+
+    run: Callable[[Any], object]
+    points: list[str]
+    autocommit: bool = False
+    rows: int = 1
+    first: int = 1
+    is_async: bool = False
+
+
+def forms() -> dict[str, Form]:
+    """All of them. The target is imported here and not above: it binds names of the driver."""
+    from tests import probe_psycopg_target as target
+
+    found = in_transactions(target) | alone(target) | pipelined(target) | by_cursors(target)
+    return found | otherwise(target) | awaited(target) | by_sqlalchemy()
+
+
+def in_transactions(target: Any) -> dict[str, Form]:
+    """Every way to end a transaction."""
+    text, insert = target.text, target.INSERT
+    savepoints = text("BEGIN", insert, "SAVEPOINT a", insert, "RELEASE a", "COMMIT")
+    two_phases = [*BEGIN, *STATEMENT, *WRITING, *WRITING]
+    return {
+        "commit()": Form(target.commit, COMMITTED),
+        "with conn": Form(target.with_connection, COMMITTED),
+        "transaction()": Form(target.transaction, COMMITTED),
+        "transaction(), autocommit": Form(target.transaction, COMMITTED, True),
+        "transaction(), nested": Form(
+            target.nested, [*BEGIN, *STATEMENT * 4, *WRITING], rows=2, first=2
+        ),
+        "transaction() inside": Form(
+            target.within, [*BEGIN, *STATEMENT * 4, *WRITING], rows=2, first=2
+        ),
+        "COMMIT text": Form(text(insert, "COMMIT"), COMMITTED),
+        "BEGIN and COMMIT text": Form(text("BEGIN", insert, "COMMIT"), COMMITTED, True),
+        "END text": Form(text("START TRANSACTION", insert, " end ;"), COMMITTED, True),
+        "commented COMMIT": Form(
+            text("begin", insert, "/* a /* b */ */ -- c\n commit"), COMMITTED, True
+        ),
+        "savepoints": Form(savepoints, [*BEGIN, *STATEMENT * 4, *WRITING], True, 2, 2),
+        "COMMIT AND CHAIN": Form(target.chained, [*COMMITTED, *STATEMENT, *WRITING], True, rows=2),
+        "two phases": Form(target.two_phases, two_phases, first=0),
+        "two phases, text": Form(target.two_phases_by_text, two_phases, True, first=0),
+        "DDL": Form(text("CREATE TABLE more (n int)", "COMMIT"), COMMITTED, rows=0, first=0),
+        "SELECT INTO": Form(text("SELECT 1 INTO more", "COMMIT"), COMMITTED, rows=0, first=0),
+        "a part of WITH": Form(
+            text(f"WITH x AS ({insert} RETURNING n) SELECT n FROM x", "COMMIT"), COMMITTED
+        ),
+        "a part of WITH, after a lock": Form(
+            text("LOCK TABLE uses", f"WITH x AS ({insert} RETURNING n) SELECT n FROM x", "COMMIT"),
+            TWO,
+        ),
+        "a function": Form(text("SELECT put()", "COMMIT"), COMMITTED),
+        "DO": Form(text(f"DO $$ BEGIN {insert}; END $$", "COMMIT"), COMMITTED),
+        "CALL": Form(text("CALL puts()", "COMMIT"), COMMITTED),
+        "a deferred constraint fails COMMIT": Form(
+            target.deferred,
+            [*BEGIN, *STATEMENT, "statement.before", "write.before", "statement.after", *COMMITTED],
+        ),
+        "COMMIT of an aborted one": Form(target.aborted, [*BEGIN, *STATEMENT * 3], rows=0),
+        "taken back inside": Form(target.nested_rolled_back, [*BEGIN, *STATEMENT * 5], rows=0),
+    }
+
+
+def alone(target: Any) -> dict[str, Form]:
+    """Statements outside of any transaction."""
+    text, insert = target.text, target.INSERT
+    fails = ["statement.before", "write.before", "statement.after"]
+    return {
+        "autocommit": Form(target.insert, WRITING, True),
+        "autocommit WITH": Form(
+            text(f"WITH x AS ({insert} RETURNING n) SELECT n FROM x"), WRITING, True
+        ),
+        "autocommit function": Form(text("SELECT put()"), WRITING, True),
+        "autocommit function that reads": Form(text("SELECT look()"), STATEMENT, True, 0),
+        "autocommit DDL": Form(text("CREATE TABLE more (n int)"), WRITING, True, 0, 0),
+        "autocommit CALL": Form(text("CALL puts()"), WRITING, True),
+        "autocommit CALL that commits": Form(text("CALL commits()"), WRITING, True),
+        "autocommit DO that commits": Form(
+            text(f"DO $$ BEGIN {insert}; COMMIT; END $$"), WRITING, True
+        ),
+        "autocommit index": Form(
+            text("CREATE INDEX CONCURRENTLY i ON uses (n)"), WRITING, True, 0, 0
+        ),
+        "autocommit executemany": Form(target.many, [*STATEMENT * 2, *WRITE], True, 2, 2),
+        "autocommit prepared": Form(target.prepared, WRITING * 2, True, 2, 1),
+        "autocommit stream": Form(target.stream, WRITING, True, 2, 2),
+        "autocommit COPY": Form(target.copied, WRITING, True, 2, 2),
+        "autocommit COPY broken off": Form(target.copy_broken_off, [*STATEMENT, *WRITING], True),
+        "autocommit, a deferred constraint": Form(target.deferred, [*fails, *WRITING], True),
+        "script": Form(
+            target.script,
+            [*BEGIN, *STATEMENT * 2, *WRITING, *STATEMENT, *WRITE],
+            True,
+            2,
+        ),
+        "script alone": Form(target.script_alone, [*STATEMENT * 2, *WRITE], True, 2, 2),
+        "script that fails": Form(target.script_fails, [*STATEMENT * 2, *WRITING], True),
+        "own table refused": Form(
+            text("CREATE TABLE IF NOT EXISTS uses (n int)"), STATEMENT, True, 0
+        ),
+        "locked only": Form(text("SELECT * FROM uses FOR UPDATE"), STATEMENT, True, 0),
+        "refused": Form(text("UPDATE uses SET n = 2 WHERE n = 9"), STATEMENT, True, 0),
+    }
+
+
+def pipelined(target: Any) -> dict[str, Form]:
+    """Statements that are sent without waiting for their answers, and are seen to arrive."""
+    return {
+        "pipeline": Form(target.pipeline, TWO),
+        "pipeline alone": Form(
+            target.pipeline_alone, [*STATEMENT, *WRITE, *STATEMENT * 2, *WRITE], True, 2
+        ),
+        "pipeline, transaction()": Form(target.pipeline_transaction, COMMITTED, True),
+        "pipeline, aborted": Form(target.aborted_pipeline, [*BEGIN, *STATEMENT * 3], rows=0),
+        "pipeline, function": Form(target.pipeline_function, [*STATEMENT * 2, *WRITE], True),
+        "executemany": Form(target.many, TWO, rows=2, first=2),
+        "executemany, returning": Form(target.many_returning, TWO, rows=2, first=2),
+    }
+
+
+def by_cursors(target: Any) -> dict[str, Form]:
+    """Cursors of all kinds."""
+    return {
+        "parameters": Form(target.parameters, COMMITTED),
+        "prepared": Form(target.prepared, TWO, rows=2, first=2),
+        "client cursor": Form(target.client_cursor, COMMITTED),
+        "server cursor": Form(target.server_cursor, [*BEGIN, *STATEMENT * 4, *WRITING]),
+        "stream": Form(target.stream, COMMITTED, rows=2, first=2),
+        "stream left": Form(target.stream_left, COMMITTED, rows=2, first=2),
+        "COPY": Form(target.copied, COMMITTED, rows=2, first=2),
+        "COPY out": Form(target.copied_out, TWO),
+        "composed": Form(target.composed, COMMITTED),
+    }
+
+
+def otherwise(target: Any) -> dict[str, Form]:
+    """Connections made, and used, in other ways."""
+    text, insert = target.text, target.INSERT
+    asked = [*BEGIN, *STATEMENT * 2]
+    return {
+        "a library's thread": Form(target.in_thread, COMMITTED),
+        "own classes": Form(target.own_class, [*asked, *TWO]),
+        "bound early": Form(target.bound_early, [*asked, *COMMITTED]),
+        "read only": Form(text("SELECT * FROM uses FOR UPDATE", "COMMIT"), QUIET, rows=0),
+        "a function that reads": Form(text("SELECT look()", "COMMIT"), QUIET, rows=0),
+        "a reading WITH": Form(
+            text("WITH x AS (SELECT 'UPDATE' AS n) SELECT * FROM x", "COMMIT"), QUIET, rows=0
+        ),
+        "refused in a transaction": Form(
+            text("UPDATE uses SET n = 2 WHERE n = 9", "COMMIT"), QUIET, rows=0
+        ),
+        "refused WITH, after a lock": Form(
+            text(
+                "LOCK TABLE uses",
+                "WITH x AS (UPDATE uses SET n = 2 WHERE n = 9 RETURNING n) SELECT n FROM x",
+                "COMMIT",
+            ),
+            [*BEGIN, *STATEMENT * 3],
+            rows=0,
+        ),
+        "ROLLBACK": Form(text(insert, "ROLLBACK"), QUIET, rows=0),
+        "rollback()": Form(target.rolled_back, QUIET, rows=0),
+        "all taken back to a savepoint": Form(
+            text("SAVEPOINT a", insert, "ROLLBACK TO a", "RELEASE a", "COMMIT"),
+            [*BEGIN, *STATEMENT * 5],
+            rows=0,
+        ),
+        "part taken back to a savepoint": Form(
+            text(insert, 'SAVEPOINT "A b"', insert, 'ROLLBACK TO SAVEPOINT "A b"', "COMMIT"),
+            [*BEGIN, *STATEMENT * 4, *WRITING],
+        ),
+    }
+
+
+def awaited(target: Any) -> dict[str, Form]:
+    """The same on the asynchronous side."""
+    form = partial(Form, is_async=True)
+    return {
+        "async commit()": form(target.a_commit, COMMITTED),
+        "async with conn": form(target.a_with, COMMITTED),
+        "async transaction()": form(target.a_transaction, COMMITTED),
+        "async executemany": form(target.a_many, TWO, rows=2, first=2),
+        "async autocommit": form(target.a_insert, WRITING, True),
+        "async stream": form(target.a_stream, COMMITTED, rows=2, first=2),
+        "async autocommit stream": form(target.a_stream, WRITING, True, rows=2, first=2),
+        "async COPY": form(target.a_copied, COMMITTED),
+        "async autocommit COPY": form(target.a_copied, WRITING, True),
+        "async server cursor": form(target.a_server_cursor, [*BEGIN, *STATEMENT * 4, *WRITING]),
+        "async pipeline": form(target.a_pipeline, COMMITTED),
+        "async script": form(target.a_script, COMMITTED, True),
+    }
+
+
+def by_sqlalchemy() -> dict[str, Form]:
+    """Seen once, by the driver's probe; SQLAlchemy's own is silent over it."""
+    return {
+        "SQLAlchemy": Form(_engine, COMMITTED),
+        "SQLAlchemy, AUTOCOMMIT": Form(_engine_autocommit, WRITING),
+    }
+
+
+def _made(connection: Any) -> Any:
+    from sqlalchemy import create_engine
+    from sqlalchemy.pool import StaticPool
+
+    engine = create_engine(
+        "postgresql+psycopg://", creator=lambda: connection, poolclass=StaticPool
+    )
+    sight.watch(False)
+    with engine.connect():
+        pass  # the dialect looks around on its first connection
+    sight.watch(True)
+    return engine
+
+
+def _engine(connection: Any) -> None:
+    with _made(connection).begin() as used:
+        used.exec_driver_sql("INSERT INTO uses VALUES (1)")
+
+
+def _engine_autocommit(connection: Any) -> None:
+    with _made(connection).connect().execution_options(isolation_level="AUTOCOMMIT") as used:
+        used.exec_driver_sql("INSERT INTO uses VALUES (1)")
+
+
+def address(folder: Path) -> tuple[str, str]:
+    """The server, and the option that names the schema of this trial."""
+    return (
+        folder.parent / "address"
+    ).read_text(), f"-csearch_path=trial_{folder.name.replace('-', '_')}"
+
+
+def work(form: Form, folder: Path) -> None:
+    """Make a schema, then let the form work in it, watched."""
+    import psycopg
+
+    from tests.probe_psycopg_target import SCHEMA
+
+    server, options = address(folder)
+    with psycopg.connect(server, options=options, autocommit=True) as setup:
+        setup.execute(f"CREATE SCHEMA {options.partition('=')[2]}".encode())
+        setup.execute(SCHEMA)
+    if form.is_async:
+        asyncio.run(_work_async(form, server, options))
+        return
+    connection = psycopg.connect(server, options=options, autocommit=form.autocommit)
+    with sight.watched():
+        form.run(connection)
+    connection.close()
+
+
+async def _work_async(form: Form, server: str, options: str) -> None:
+    import psycopg
+
+    connection = await psycopg.AsyncConnection.connect(
+        server, options=options, autocommit=form.autocommit
+    )
+    with sight.watched():
+        await form.run(connection)  # type: ignore[misc]  # of an async form
+    await connection.close()
+
+
+def rows(folder: Path) -> int:
+    """How many rows are durable."""
+    import psycopg
+
+    server, options = address(folder)
+    with psycopg.connect(server, options=options) as reader:
+        found = reader.execute("SELECT count(*) FROM uses").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+if __name__ == "__main__":
+    sight.install(Notes())
+    assert "psycopg" not in sys.modules, "the probe must not import what it looks for"
+    tried: dict[str, probe_trial.Form] = {
+        name: (partial(work, form), rows) for name, form in forms().items()
+    }
+    answer(tried)
