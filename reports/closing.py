@@ -97,7 +97,11 @@ def _not_exercised(tally: RunTally, width: int) -> list[str]:
     apart = races.started - races.overlapped
     raced = [f"{apart} of {races.started} races: their calls never overlapped"] if apart else []
     left = [f"{tally.unlisted_troubles} more"] if tally.unlisted_troubles else []
-    lines = gaps + _idle_points(tally) + claims + troubles + raced + left
+    lacking = [
+        f"family {name} cannot run on this machine: {why}"
+        for name, why in sorted(tally.facts.left_out.items())
+    ]
+    lines = gaps + lacking + _idle_points(tally) + claims + troubles + raced + left
     if not lines:
         return ["NOT exercised: nothing that was asked for"]
     return ["NOT exercised", *_listed(lines, width)]

@@ -107,6 +107,7 @@ def facts_fields(facts: RunFacts) -> dict[str, object]:
         },
         "planned": dict(facts.planned),
         "strict": facts.strict,
+        "left_out": dict(facts.left_out),
     }
 
 
@@ -157,6 +158,7 @@ def facts_from(value: Mapping[str, Any]) -> RunFacts:
         ),
         planned=_counts(value, "planned"),
         strict=typed(value, "strict", (bool,), False),
+        left_out=_texts(value, "left_out"),
     )
 
 

@@ -93,6 +93,7 @@ def summary(tally: RunTally) -> dict[str, object]:
             {"kind": gap.kind, "name": gap.name, "target": gap.target, "why": gap.why}
             for gap in tally.gaps()
         ],
+        "left_out": {name: clean(why, 300) for name, why in sorted(facts.left_out.items())},
         "troubles": [_trouble(trouble) for trouble in tally.troubles()],
         "unmatched_baseline": sorted(tally.unmatched_baseline),
     }

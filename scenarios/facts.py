@@ -81,7 +81,9 @@ class Required:
 class RunFacts:
     """The whole frame. ``planned``: schedules per family, as far as they can be counted before.
 
-    ``started`` is the wall clock in ISO 8601; ``command`` what repeats the run.
+    ``started`` is the wall clock in ISO 8601; ``command`` what repeats the run. ``left_out``: the
+    families that nobody asked for by name and that this machine cannot run, each with the command
+    that would let it.
     """
 
     seed: int
@@ -94,6 +96,7 @@ class RunFacts:
     required: Required = field(default_factory=Required)
     planned: Mapping[str, int] = field(default_factory=dict)
     strict: bool = False
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def run(self) -> str:

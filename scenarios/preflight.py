@@ -146,6 +146,7 @@ def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> Ground:
     return Ground(
         template,
         deployment.servers,
+        deployment.endpoints,
         "fresh" in optional,
         "discard" in optional,
         workspace.with_name("kept"),

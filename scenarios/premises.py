@@ -22,6 +22,7 @@ from ..chaos.handle import NodeHandle, Said
 from ..chaos.parent import TargetProblem, WarmParent
 from ..chaos.runfolder import Template
 from ..chaos.servers import RunningServer, ServerMissing, ServerProblem
+from ..chaos.servers.elsewhere import Elsewhere
 from ..targets.terms import Json, Server, Trust
 from ..targets.values import ValueProblem, decode
 from .calls import Setting
@@ -40,11 +41,13 @@ class CannotRun(TargetProblem):
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What premises are made of: the deployed template, the servers that the target names, whether
-    it makes and discards ``fresh`` stores, and the folder of what servers share (images)."""
+    """What premises are made of: the deployed template, the servers that the target names and the
+    ``endpoints`` of those that are somebody else's, whether it makes and discards ``fresh``
+    stores, and the folder of what servers share (images)."""
 
     template: Template
     servers: tuple[Server, ...]
+    endpoints: tuple[str, ...]
     fresh: bool
     discards: bool
     kept: Path
@@ -66,6 +69,10 @@ class Premises:
         try:
             for number, server in enumerate(ground.servers):
                 self._began.append(_started(parent.target, server, folder, number, ground.kept))
+            store = ground.template.store
+            for endpoint in ground.endpoints:
+                address = store.get(endpoint) if isinstance(store, dict) else None
+                self._began.append(_elsewhere(parent.target, endpoint, address))
         except BaseException:
             self.close()
             raise
@@ -157,3 +164,10 @@ def _started(target: str, server: Server, folder: Path, number: int, kept: Path)
         raise CannotRun(f"{target}: {missing}") from None
     except ServerProblem as problem:
         raise TargetProblem(f"{target}: {problem}") from None
+
+
+def _elsewhere(target: str, endpoint: str, address: Json) -> RunningServer:
+    try:
+        return Elsewhere(endpoint, address)
+    except ServerProblem as problem:
+        raise TargetProblem(f"{target}: deploy(): {problem}") from None

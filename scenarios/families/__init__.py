@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
@@ -90,6 +90,15 @@ class Choosy(Protocol):
 
 
 @runtime_checkable
+class Equipped(Protocol):
+    """A family that needs a program which a machine may lack."""
+
+    def missing(self) -> str:
+        """What the machine lacks and the command that installs it, or an empty text."""
+        ...
+
+
+@runtime_checkable
 class Widening(Protocol):
     """A family that samples more than it places."""
 
@@ -102,6 +111,13 @@ def replays(plan: Plan) -> bool:
     """Whether playing the plan again is sure to show the same. Raises ``PlanProblem``."""
     tried = family(plan.family)
     return tried.replays(plan) if isinstance(tried, PartlyFree) else tried.replayable
+
+
+def missing_here(names: Iterable[str]) -> dict[str, str]:
+    """Those of these families that this machine cannot run, each with what it lacks."""
+    tried = {name: family(name) for name in names}
+    lacking = {n: each.missing() for n, each in tried.items() if isinstance(each, Equipped)}
+    return {name: why for name, why in lacking.items() if why}
 
 
 BUDGETS: Final = (1, 2)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ...chaos.servers import ServerProblem
 from ..history import SinkKind
 from ..placement import Survey
 from ..plan import Plan, PlanProblem
@@ -37,6 +38,16 @@ class NetworkFamily:
     claims: tuple[str, ...] = ()
     topics: tuple[str, ...] = ("sink", "ledger")
     rows: tuple[str, ...] = ("RC17", "RC04", "CM06", "FI04")
+
+    def missing(self) -> str:
+        """The proxy, where it is not here."""
+        from ...chaos.network.programs import find_toxiproxy
+
+        try:
+            find_toxiproxy()
+        except ServerProblem as problem:
+            return str(problem)
+        return ""
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every fault on each link; budgets and sinks in turn."""

@@ -11,7 +11,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,13 +25,14 @@ from .reports.folder import ReportFolder, ReportProblem
 from .reports.journal import JournalWriter
 from .reports.live import Live
 from .reports.summary_json import SummaryWriter, summary_text
-from .reports.text import clean
+from .reports.text import clean, clean_lines
 from .reports.writer import Fan, Writer
 from .scenarios.campaign import Campaign, Request, check_adapters
-from .scenarios.families import FAMILIES
+from .scenarios.families import FAMILIES, missing_here
 from .scenarios.frame import required_of, target_facts
 from .scenarios.historyfile import HistoryProblem, read_history
 from .scenarios.preflight import Fitting
+from .scenarios.premises import CannotRun
 from .scenarios.profiles import PROFILES
 from .scenarios.results import ScheduleResult
 from .scenarios.summary import RunFacts, RunTally, StopReason
@@ -43,6 +45,9 @@ def run(options: argparse.Namespace) -> int:
     """Run the campaign that the options ask for; the exit code."""
     targets = tuple(dict.fromkeys(options.targets)) or (DEFAULT_TARGET,)
     families = _families(options.family)
+    # asked for by name, or strictly, such a family could not run, and says so by the exit code
+    left_out = {} if options.family or options.strict else missing_here(families)
+    families = tuple(name for name in families if name not in left_out)
     try:
         reports = ReportFolder.prepare(options.report_dir)
     except ReportProblem as problem:
@@ -68,9 +73,12 @@ def run(options: argparse.Namespace) -> int:
     with RunFolder() as folder:
         try:
             fittings = check_adapters(targets, folder.path, options.sink)
+        except CannotRun as missing:
+            print(f"admitone: could not run: {clean_lines(missing)}", file=sys.stderr)
+            return 3
         except TargetProblem as problem:
             raise UsageProblem(str(problem)) from None
-        return _play(request, fittings, folder.path, reports, options)
+        return _play(request, fittings, folder.path, reports, options, left_out)
 
 
 def _families(asked: Sequence[str] | None) -> tuple[str, ...]:
@@ -106,6 +114,7 @@ def _play(
     folder: Path,
     reports: ReportFolder,
     options: argparse.Namespace,
+    left_out: Mapping[str, str],
 ) -> int:
     """Run it with every writer listening."""
     references = frozenset(i for i, name in enumerate(request.targets) if is_reference(name))
@@ -117,7 +126,7 @@ def _play(
             "ledger's durable writes with env.at."
         )
     _tidy(reports, options.json)
-    facts = _facts(request, fittings, campaign, options)
+    facts = replace(_facts(request, fittings, campaign, options), left_out=left_out)
     tally = RunTally(facts)
     files = [str(reports.journal), str(reports.summary), str(reports.histories)]
     writers: list[Writer] = [

@@ -9,7 +9,7 @@ from .chaos.parent import TargetProblem, WarmParent
 from .chaos.runfolder import RunFolder
 from .reports.text import clean_lines
 from .scenarios.conductor import Conductor, Played
-from .scenarios.families import Subjects, family
+from .scenarios.families import Subjects, family, missing_here
 from .scenarios.frame import lacks, target_facts
 from .scenarios.plan import Plan
 from .scenarios.preflight import fit
@@ -41,7 +41,9 @@ class LedgerBench:
         )
 
     def lacking(self, name: str) -> str:
-        """What the target lacks for a family, or an empty text."""
+        """What the target lacks for a family, or the machine, or an empty text."""
+        if absent := missing_here([name]).get(name, ""):
+            return f"this machine cannot run it: {absent}"
         return lacks(family(name), self.fitting)
 
     def unseen(self, name: str, topic: str) -> bool:
