@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 from admitone.chaos.servers import RunningServer, ServerProblem
 from admitone.chaos.servers.image import Image
 from admitone.chaos.servers.launch import LOG_LIMIT_BYTES
+from admitone.chaos.servers.ports import free_port
 from admitone.chaos.servers.postgres import PostgresServer
 from admitone.chaos.servers.segments import postmaster_of
 from admitone.chaos.servers.tree import is_dead, look, members, pauses
@@ -211,10 +212,10 @@ def test_at_the_first_start_a_taken_port_is_no_matter(
         other.listen()
         taken = other.getsockname()[1]
         offered = [taken, taken]
-        from admitone.chaos.servers import postgres as module
-
-        right = module.free_port
-        monkeypatch.setattr(module, "free_port", lambda: offered.pop() if offered else right())
+        monkeypatch.setattr(
+            "admitone.chaos.servers.postgres.free_port",
+            lambda: offered.pop() if offered else free_port(),
+        )
         with PostgresServer.start(server_folder / "second", postgres_image) as server:
             assert server.port != taken
             assert offered == []

@@ -18,7 +18,7 @@ from typing import Final
 
 from . import ServerProblem
 from .find import Installation, find_postgres
-from .guard import Guard
+from .guard import DATA, Guard
 from .launch import Log, launch, plain_environment
 from .owner import Owner, owner_for
 from .tree import kill_tree
@@ -27,6 +27,9 @@ USER: Final = "admitone"
 DATABASE: Final = "admitone"
 _REVISION = 1
 """To be raised when an image is to be made otherwise than before."""
+
+ROOM_MIB: Final = 40
+"""What a cluster takes, and a little more."""
 
 _DEADLINE_S = 120.0
 _INITDB = (
@@ -57,12 +60,28 @@ class Image:
             kept.mkdir(parents=True, exist_ok=True)
             with _locked(kept / f"{name}.lock"):
                 if not image.folder.is_dir():
-                    for left in kept.glob(f"{name}.making-*"):  # by a process that was killed
-                        shutil.rmtree(left, ignore_errors=True)
-                    image._make(kept / f"{name}.making-{secrets.token_hex(4)}")
+                    image.make()
         except OSError as problem:
             raise ServerProblem(_no_place("made", kept, str(problem))) from None
         return image
+
+    def make(self) -> None:
+        """Make it where it is not; nobody else may be at it."""
+        for left in self._beside("making-*"):  # by a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        making = self.folder.with_name(f"{self.folder.name}.making-{secrets.token_hex(4)}")
+        whole = making.with_name(f"{making.name}-whole")
+        place = self.owner.place(making)
+        guard = Guard(place)
+        try:
+            self._run(guard, place, ["initdb", *_INITDB, "--pgdata", str(place / DATA)])
+            single = ["postgres", "--single", "-D", str(place / DATA), "template1"]
+            self._run(guard, place, single, _SETTLE)
+            shutil.move(place / DATA, whole)
+            whole.rename(self.folder)  # whoever sees it sees all of it
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+            guard.close()
 
     def copy_to(self, data: Path) -> None:
         """A cluster of its own for a server, in a folder that does not exist yet."""
@@ -77,18 +96,8 @@ class Image:
             raise ServerProblem(_no_place("copied", data.parent, problem))
         self.owner.give(data)
 
-    def _make(self, making: Path) -> None:
-        place = self.owner.place(making)
-        guard = Guard(place)
-        try:
-            self._run(guard, place, ["initdb", *_INITDB, "--pgdata", str(place / "data")])
-            single = ["postgres", "--single", "-D", str(place / "data"), "template1"]
-            self._run(guard, place, single, _SETTLE)
-            shutil.move(place / "data", f"{making}-whole")
-            Path(f"{making}-whole").rename(self.folder)
-        finally:
-            guard.close()
-            shutil.rmtree(place, ignore_errors=True)
+    def _beside(self, pattern: str) -> list[Path]:
+        return list(self.folder.parent.glob(f"{self.folder.name}.{pattern}"))
 
     def _run(self, guard: Guard, place: Path, command: list[str], said: str = "") -> None:
         log = Log(place / "making.log")
@@ -122,11 +131,11 @@ class Image:
 
 def _no_place(what: str, folder: Path, problem: str) -> str:
     free = shutil.disk_usage(folder).free >> 20 if folder.exists() else 0
-    full = "o space left" in problem
+    full = "o space left" in problem or free < ROOM_MIB
     todo = "Free some there, or set TMPDIR to another folder." if full else "Is it writable?"
     return (
-        f"a PostgreSQL cluster could not be {what} in {folder} ({free} MiB free; about 40 are "
-        f"needed): {problem}. {todo}"
+        f"a PostgreSQL cluster could not be {what} in {folder} ({free} MiB free, "
+        f"{ROOM_MIB} needed): {problem}. {todo}"
     )
 
 

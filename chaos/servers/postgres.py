@@ -20,7 +20,7 @@ from .launch import Log, launch, plain_environment
 from .ports import LOOPBACK, free_port
 from .segments import postmaster_of, remove_segment
 from .sessions import NAME_BYTES, Control
-from .tree import kill_one, kill_tree, look, pauses
+from .tree import ended, kill_one, kill_tree, look, pauses
 
 START_S: Final = 60.0
 """Longest time for a start, crash recovery included, on a loaded machine, seconds."""
@@ -141,7 +141,7 @@ class PostgresServer:
             return
         if self._control is not None:
             self._control.close()
-        if self._process.poll() is None and not kill_tree(self._process.pid):
+        if not kill_tree(self._process.pid):
             raise ServerProblem(f"PostgreSQL (process {self.pid}) does not die of SIGKILL")
         if self._guard is not None:
             self._guard.started(0)  # before the number is free for another process
@@ -211,7 +211,7 @@ class PostgresServer:
             said = postmaster_of(self._data)
             if said is not None and said.pid == self._process.pid and said.status == "ready":
                 return True
-            if self._process.poll() is not None:
+            if ended(self._process.pid) is not None:
                 taken = "Address already in use" in self._log.printed()
                 if not taken:
                     self._check_alive()
@@ -224,7 +224,7 @@ class PostgresServer:
     def _check_alive(self) -> None:
         if self._process is None:
             raise ServerProblem("PostgreSQL was killed and not started again")
-        code = self._process.poll()
+        code = ended(self._process.pid)
         if code is None:
             return
         free = shutil.disk_usage(self.folder).free >> 20

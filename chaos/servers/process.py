@@ -14,7 +14,7 @@ from . import ServerMissing, ServerProblem
 from .guard import Guard
 from .launch import Log, launch
 from .ports import LOOPBACK, free_port, is_free
-from .tree import kill_tree, pauses
+from .tree import ended, kill_tree, pauses
 
 START_S: Final = 60.0
 _KNOCK_S = 1.0
@@ -96,7 +96,7 @@ class ProcessServer:
         """It and all that it started."""
         if self._process is None:
             return
-        if self._process.poll() is None and not kill_tree(self._process.pid):
+        if not kill_tree(self._process.pid):
             raise ServerProblem(f"{self._about()} does not die of SIGKILL")
         if self._guard is not None:
             self._guard.started(0)  # before the number is free for another process
@@ -136,8 +136,8 @@ class ProcessServer:
             try:
                 self._start()
             except ServerProblem:
-                ended = self._process is not None and self._process.poll() is not None
-                if not ended or is_free(self.port):
+                alone = self._process is not None and ended(self._process.pid) is not None
+                if not alone or is_free(self.port):
                     raise
                 self.kill()  # another program was faster
             else:
@@ -164,7 +164,7 @@ class ProcessServer:
     def _check_alive(self) -> None:
         if self._process is None:
             raise ServerProblem(f"{self._about()} was killed and not started again")
-        code = self._process.poll()
+        code = ended(self._process.pid)
         if code is not None:
             raise ServerProblem(
                 f"{self._about()} ended by itself (code {code}). Its output ends:\n"

@@ -139,12 +139,10 @@ def _parsed(dsn: str) -> dict[str, str]:
     try:
         said = conninfo_to_dict(dsn)
     except ProgrammingError:  # its text quotes the string, and what it quotes may be the password
-        raise ServerProblem(
-            "the connection string of PostgreSQL cannot be read (it is not shown, for it may hold "
-            "a password). Write postgresql://user:password@host:port/database, with %40 for @ in "
-            "a password, or host=… port=… user=… password=… dbname=…"
-        ) from None
+        raise _unreadable() from None
     found = {name: str(value) for name, value in said.items() if value is not None}
+    if "@" in found.get("host", "") or ("@" in found.get("dbname", "") and "user" not in found):
+        raise _unreadable()  # a part of the password, where @ or / was written as it is
     if "service" not in found:
         for name, variable in _ENVIRONMENT.items():
             if name not in found and os.environ.get(variable):
@@ -155,8 +153,16 @@ def _parsed(dsn: str) -> dict[str, str]:
 def _port(said: Mapping[str, str]) -> int:
     port = said.get("port", str(_DEFAULT_PORT)).split(",")[0]
     if not port.isdigit():
-        raise ServerProblem("the port in the connection string of PostgreSQL is no number")
+        raise _unreadable()
     return int(port)
+
+
+def _unreadable() -> ServerProblem:
+    return ServerProblem(
+        "the connection string of PostgreSQL cannot be read (it is not shown, for it may hold a "
+        "password). Write postgresql://user:password@host:port/database, with %40 for @ and %2F "
+        "for / in a password, or host=… port=… user=… password=… dbname=…"
+    )
 
 
 def _url(said: Mapping[str, str]) -> str:
