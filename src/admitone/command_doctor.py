@@ -20,6 +20,8 @@ from .chaos.network.programs import TOXIPROXY, find_toxiproxy
 from .chaos.parent import TargetProblem
 from .chaos.runfolder import RunFolder, base_folder, sweep
 from .chaos.servers import ServerProblem
+from .chaos.servers.find import find_postgres
+from .chaos.servers.owner import owner_for
 from .reports.text import clean
 from .scenarios.campaign import check_adapters
 
@@ -37,9 +39,8 @@ class Finding:
 
 def doctor(options: argparse.Namespace) -> int:
     """Look at the machine, then at each target's adapter; 2 if something needed is missing."""
-    findings = [
-        look() for look in (_system, _pidfd, _stores, _left_behind, _sqlite, _toxiproxy, _go)
-    ]
+    machine = (_system, _pidfd, _stores, _left_behind, _sqlite, _postgres, _toxiproxy, _go)
+    findings = [look() for look in machine]
     findings += [_target(target) for target in options.targets]
     width = min(60, max(len(finding.name) for finding in findings))
     print(f"admitone {__version__} · Python {platform.python_version()}")
@@ -83,6 +84,15 @@ def _left_behind() -> Finding:
 
 def _sqlite() -> Finding:
     return Finding("sqlite", sqlite3.sqlite_version_info >= (3, 35), sqlite3.sqlite_version)
+
+
+def _postgres() -> Finding:
+    def found() -> str:
+        its = find_postgres()
+        owner = owner_for(its.program("postgres"))
+        return f"{its.version} of {its.source}: {its.bin}; started as {owner.name}"
+
+    return _optional("postgresql", found)
 
 
 def _toxiproxy() -> Finding:
