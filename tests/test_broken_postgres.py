@@ -145,7 +145,7 @@ def test_mr1_admits_the_waiter_after_an_acknowledged_revoke(site: ServedSite) ->
 
 
 @of(MR1)
-def test_two_callers_never_show_mr1(site: ServedSite) -> None:
+def test_mr1_sees_a_revoke_that_is_done_when_it_takes(site: ServedSite) -> None:
     one, _ = site.named("one")
     owner, _ = site.named("owner")
     granted = issued(owner)
@@ -153,6 +153,18 @@ def test_two_callers_never_show_mr1(site: ServedSite) -> None:
     assert owner.revoke(granted) == Revoked(stopped=("1",), too_late=())
     assert isinstance(first.goes_on(), Busy)
     assert code(prepare(one, granted, "first")) == "revoked"
+
+
+@of(MR1)
+def test_mr1_sees_no_revoke_that_is_only_being_done(site: ServedSite) -> None:
+    one, _ = site.named("one", patience_s=60.0)
+    owner, _ = site.named("owner")
+    granted = issued(owner)
+    revoking = Stand(owner, "_append", lambda: owner.revoke(granted))
+    taking = Stand(one, "_append", lambda: prepare(one, granted, "first"))
+    assert revoking.goes_on() == Revoked(stopped=("1",), too_late=())
+    assert site.words(granted) == ["Issued"]
+    assert isinstance(taking.goes_on(), Admission)
 
 
 @of(CapLeasePostgres)

@@ -1,11 +1,12 @@
 """MR1, revoke-and-prepare-on-different-rows: Revoke writes the record, Prepare locks only the slot.
 
 Changed: Revoke only sets the record's flag, and Prepare asks for it inside the update that takes
-the slot, by EXISTS. That looks atomic, and two callers never show otherwise. But who waits for the
-slot, because a third one holds it, has asked already: Revoke is acknowledged meanwhile, the third
-one dies and rolls back, and PostgreSQL at READ COMMITTED looks again at the slot's row and at no
-other. Locking the record's row first, also with ``FOR SHARE``, mends it. On SQLite nobody can wait
-there.
+the slot, by EXISTS. That looks atomic, and is not: the two meet at no row. Between two callers the
+gap is from the update to the COMMIT. With a third one that holds the slot it is as long as that one
+likes: who waits behind it has asked already, Revoke is acknowledged meanwhile, the third one dies
+and rolls back, and PostgreSQL at READ COMMITTED looks again at the slot's row and at no other.
+Locking the record's row first, also with ``FOR SHARE``, mends both. On SQLite there is no gap,
+because a writer holds the one write lock from its first statement.
 
 Real class: ``UPDATE tokens SET ... WHERE ... AND EXISTS (SELECT 1 FROM grants WHERE NOT revoked)``.
 """

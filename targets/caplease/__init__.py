@@ -35,7 +35,7 @@ survives a power cut, because the log is synced before the reply.
 Every operation is one transaction. Over SQLite a writer holds the ledger's one write lock from its
 first statement. Over PostgreSQL it locks the row of its tree's root before it reads what decides,
 and the chain's head last; recovery reads one snapshot and locks nothing, for what is admitted
-stays so until it is committed under its own key. Operations live one a file (``issue.py``, ``prepare.py``, ...) over ``base.py``; a
-realization is a ``Store`` (which database) and a ``Credential`` (what the client carries), and
-nothing else differs between them.
+stays so until it is committed under its own key. Operations live one a file (``issue.py``,
+``prepare.py``, ...) over ``base.py``; a realization is a ``Store`` (which database) and a
+``Credential`` (what the client carries), and nothing else differs between them.
 """
