@@ -20,13 +20,12 @@ from tests.probe_trial import BEGIN, STATEMENT, WRITE, WRITING, Notes, answer
 
 COMMITTED: Final = [*BEGIN, *STATEMENT, *WRITING]
 TWO: Final = [*BEGIN, *STATEMENT * 2, *WRITING]
-QUIET: Final = [*BEGIN, *STATEMENT * 2]
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """``run`` works on a connection. ``rows``: how many it adds in all; ``first``: how many of
-    them are durable after the first write, ``none`` where it has no write."""
+    them are durable after its first write."""
 
     run: Callable[[Any], object]
     points: list[str]
@@ -86,8 +85,6 @@ def in_transactions(target: Any) -> dict[str, Form]:
             target.deferred,
             [*BEGIN, *STATEMENT, "statement.before", "write.before", "statement.after", *COMMITTED],
         ),
-        "COMMIT of an aborted one": Form(target.aborted, [*BEGIN, *STATEMENT * 3], rows=0),
-        "taken back inside": Form(target.nested_rolled_back, [*BEGIN, *STATEMENT * 5], rows=0),
     }
 
 
@@ -101,7 +98,6 @@ def alone(target: Any) -> dict[str, Form]:
             text(f"WITH x AS ({insert} RETURNING n) SELECT n FROM x"), WRITING, True
         ),
         "autocommit function": Form(text("SELECT put()"), WRITING, True),
-        "autocommit function that reads": Form(text("SELECT look()"), STATEMENT, True, 0),
         "autocommit DDL": Form(text("CREATE TABLE more (n int)"), WRITING, True, 0, 0),
         "autocommit CALL": Form(text("CALL puts()"), WRITING, True),
         "autocommit CALL that commits": Form(text("CALL commits()"), WRITING, True),
@@ -114,6 +110,7 @@ def alone(target: Any) -> dict[str, Form]:
         "autocommit executemany": Form(target.many, [*STATEMENT * 2, *WRITE], True, 2, 2),
         "autocommit prepared": Form(target.prepared, WRITING * 2, True, 2, 1),
         "autocommit stream": Form(target.stream, WRITING, True, 2, 2),
+        "autocommit stream left": Form(target.stream_left, WRITING, True, 2, 2),
         "autocommit COPY": Form(target.copied, WRITING, True, 2, 2),
         "autocommit COPY broken off": Form(target.copy_broken_off, [*STATEMENT, *WRITING], True),
         "autocommit, a deferred constraint": Form(target.deferred, [*fails, *WRITING], True),
@@ -125,11 +122,6 @@ def alone(target: Any) -> dict[str, Form]:
         ),
         "script alone": Form(target.script_alone, [*STATEMENT * 2, *WRITE], True, 2, 2),
         "script that fails": Form(target.script_fails, [*STATEMENT * 2, *WRITING], True),
-        "own table refused": Form(
-            text("CREATE TABLE IF NOT EXISTS uses (n int)"), STATEMENT, True, 0
-        ),
-        "locked only": Form(text("SELECT * FROM uses FOR UPDATE"), STATEMENT, True, 0),
-        "refused": Form(text("UPDATE uses SET n = 2 WHERE n = 9"), STATEMENT, True, 0),
     }
 
 
@@ -141,7 +133,6 @@ def pipelined(target: Any) -> dict[str, Form]:
             target.pipeline_alone, [*STATEMENT, *WRITE, *STATEMENT * 2, *WRITE], True, 2
         ),
         "pipeline, transaction()": Form(target.pipeline_transaction, COMMITTED, True),
-        "pipeline, aborted": Form(target.aborted_pipeline, [*BEGIN, *STATEMENT * 3], rows=0),
         "pipeline, function": Form(target.pipeline_function, [*STATEMENT * 2, *WRITE], True),
         "executemany": Form(target.many, TWO, rows=2, first=2),
         "executemany, returning": Form(target.many_returning, TWO, rows=2, first=2),
@@ -165,40 +156,51 @@ def by_cursors(target: Any) -> dict[str, Form]:
 
 def otherwise(target: Any) -> dict[str, Form]:
     """Connections made, and used, in other ways."""
-    text, insert = target.text, target.INSERT
     asked = [*BEGIN, *STATEMENT * 2]
     return {
         "a library's thread": Form(target.in_thread, COMMITTED),
         "own classes": Form(target.own_class, [*asked, *TWO]),
         "bound early": Form(target.bound_early, [*asked, *COMMITTED]),
-        "read only": Form(text("SELECT * FROM uses FOR UPDATE", "COMMIT"), QUIET, rows=0),
-        "a function that reads": Form(text("SELECT look()", "COMMIT"), QUIET, rows=0),
-        "a reading WITH": Form(
-            text("WITH x AS (SELECT 'UPDATE' AS n) SELECT * FROM x", "COMMIT"), QUIET, rows=0
+    }
+
+
+def quiet(target: Any) -> dict[str, Form]:
+    """What makes nothing durable: no write."""
+    text, insert = target.text, target.INSERT
+    read, refused = [*BEGIN, *STATEMENT * 2], "UPDATE uses SET n = 2 WHERE n = 9"
+    refused_with = f"WITH x AS ({refused} RETURNING n) SELECT n FROM x"
+    back = text("SAVEPOINT a", insert, "ROLLBACK TO a", "RELEASE a", "COMMIT")
+    form = partial(Form, rows=0)
+    return {
+        "read only": form(text("SELECT * FROM uses", "COMMIT"), read),
+        "locked only": form(text("SELECT * FROM uses FOR UPDATE", "COMMIT"), read),
+        "a function that reads": form(text("SELECT look()", "COMMIT"), read),
+        "a reading WITH": form(
+            text("WITH x AS (SELECT 'UPDATE' AS n) SELECT * FROM x", "COMMIT"), read
         ),
-        "refused in a transaction": Form(
-            text("UPDATE uses SET n = 2 WHERE n = 9", "COMMIT"), QUIET, rows=0
+        "refused": form(text(refused, "COMMIT"), read),
+        "refused WITH, after a lock": form(
+            text("LOCK TABLE uses", refused_with, "COMMIT"), [*BEGIN, *STATEMENT * 3]
         ),
-        "refused WITH, after a lock": Form(
-            text(
-                "LOCK TABLE uses",
-                "WITH x AS (UPDATE uses SET n = 2 WHERE n = 9 RETURNING n) SELECT n FROM x",
-                "COMMIT",
-            ),
-            [*BEGIN, *STATEMENT * 3],
-            rows=0,
+        "ROLLBACK": form(text(insert, "ROLLBACK"), read),
+        "rollback()": form(target.rolled_back, read),
+        "all taken back to a savepoint": form(back, [*BEGIN, *STATEMENT * 5]),
+        "all taken back inside": form(target.nested_rolled_back, [*BEGIN, *STATEMENT * 5]),
+        "COMMIT of an aborted one": form(target.aborted, [*BEGIN, *STATEMENT * 3]),
+        "aborted in a pipeline": form(target.aborted_pipeline, [*BEGIN, *STATEMENT * 3]),
+        "a temporary table": form(text("CREATE TEMP TABLE t (n int)", "COMMIT"), read),
+        "alone: a read": form(text("SELECT 'f(', count(*) FROM uses"), STATEMENT, True),
+        "alone: a lock": form(text("SELECT * FROM uses FOR UPDATE"), STATEMENT, True),
+        "alone: a function that reads": form(text("SELECT look()"), STATEMENT, True),
+        "alone: refused": form(text(refused), STATEMENT, True),
+        "alone: refused WITH": form(text(refused_with), STATEMENT, True),
+        "alone: a table that exists": form(
+            text("CREATE TABLE IF NOT EXISTS uses (n int)"), STATEMENT, True
         ),
-        "ROLLBACK": Form(text(insert, "ROLLBACK"), QUIET, rows=0),
-        "rollback()": Form(target.rolled_back, QUIET, rows=0),
-        "all taken back to a savepoint": Form(
-            text("SAVEPOINT a", insert, "ROLLBACK TO a", "RELEASE a", "COMMIT"),
-            [*BEGIN, *STATEMENT * 5],
-            rows=0,
-        ),
-        "part taken back to a savepoint": Form(
-            text(insert, 'SAVEPOINT "A b"', insert, 'ROLLBACK TO SAVEPOINT "A b"', "COMMIT"),
-            [*BEGIN, *STATEMENT * 4, *WRITING],
-        ),
+        "alone: a setting": form(text("SET lock_timeout = 1000"), STATEMENT, True),
+        "alone: nothing": form(text(""), [], True),
+        "alone: a script that reads": form(text("SELECT 1; SELECT look()"), STATEMENT * 2, True),
+        "a pipeline that reads": form(target.pipeline_reads, STATEMENT * 2, True),
     }
 
 
@@ -217,6 +219,7 @@ def awaited(target: Any) -> dict[str, Form]:
         "async autocommit COPY": form(target.a_copied, WRITING, True),
         "async server cursor": form(target.a_server_cursor, [*BEGIN, *STATEMENT * 4, *WRITING]),
         "async pipeline": form(target.a_pipeline, COMMITTED),
+        "async autocommit pipeline": form(target.a_pipeline_alone, [*STATEMENT, *WRITE], True),
         "async script": form(target.a_script, COMMITTED, True),
     }
 
@@ -304,6 +307,7 @@ def rows(folder: Path) -> int:
 if __name__ == "__main__":
     sight.install(Notes())
     assert "psycopg" not in sys.modules, "the probe must not import what it looks for"
+    assert "admitone.chaos.probes.psycopg_methods" not in sys.modules
     tried: dict[str, probe_trial.Form] = {
         name: (partial(work, form), rows) for name, form in forms().items()
     }

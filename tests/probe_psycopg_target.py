@@ -107,7 +107,9 @@ def many(connection: Pg) -> None:
 def many_returning(connection: Pg) -> None:
     cursor = connection.cursor()
     cursor.executemany("INSERT INTO uses VALUES (%s) RETURNING n", [(1,), (2,)], returning=True)
-    assert [one.fetchone() for one in cursor.results()] == [(1,), (2,)]
+    assert cursor.fetchone() == (1,)
+    assert cursor.nextset()
+    assert cursor.fetchone() == (2,)
     connection.commit()
 
 
@@ -206,6 +208,12 @@ def pipeline_function(connection: Pg) -> None:
     with connection.pipeline():
         connection.execute("SELECT look()")
         connection.execute("SELECT put()")
+
+
+def pipeline_reads(connection: Pg) -> None:
+    with connection.pipeline():
+        connection.execute("SELECT look()")
+        connection.execute("UPDATE uses SET n = 2 WHERE n = 9")
 
 
 def pipeline_transaction(connection: Pg) -> None:
@@ -355,6 +363,11 @@ async def a_pipeline(connection: APg) -> None:
     async with connection.pipeline():
         await connection.execute(INSERT)
         await connection.commit()
+
+
+async def a_pipeline_alone(connection: APg) -> None:
+    async with connection.pipeline():
+        await connection.execute(INSERT)
 
 
 async def a_script(connection: APg) -> None:

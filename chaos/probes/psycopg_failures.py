@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -49,12 +50,15 @@ def fail_early(connection: Any, answer: Raise | None) -> Steps[None]:
         yield from roll_back(connection)
 
 
-def fail_late(connection: Any, answer: Raise | None) -> Steps[None]:
-    """Lose the connection although the write was done."""
+def fail_late(
+    connection: Any, answer: Raise | None, again: Callable[[], Steps[object]] | None
+) -> Steps[None]:
+    """Lose the connection although the write was done. The driver finds out by what it does
+    ``again``, in the same words as if it had missed the answer."""
     if answer is not None and answer.error == "io":
-        cut(connection)
         answer.fired = True
-        yield from ask(connection, b"SELECT 1")  # the driver finds out, as with COMMIT's answer
+        cut(connection)
+        yield from again() if again is not None else ask(connection, b"SELECT 1")
 
 
 def cut(connection: Any) -> None:

@@ -166,7 +166,7 @@ def _pipeline_end(stock: Stock, pipeline: Any) -> Steps[None]:
     session.look(connection)
     if session.state == "implicit" and session.changed:
         yield from arrive(connection)
-        yield from written(connection, "SYNC", stock)
+        yield from written(connection, "SYNC", stock, again=stock)
     else:
         yield from stock()
     session.synced()
@@ -178,7 +178,10 @@ def _finish_copy(stock: Callable[..., None], writer: Any, exc: BaseException | N
     try:
         stock(exc)
     finally:
-        writer.connection.wait(over(writer.cursor))
+        if writer.connection.closed:  # then it waits for nothing, and nothing can be sent
+            list(over(writer.cursor))
+        else:
+            writer.connection.wait(over(writer.cursor))
 
 
 async def _finish_copy_async(
@@ -190,4 +193,7 @@ async def _finish_copy_async(
     try:
         await stock(exc)
     finally:
-        await writer.connection.wait(over(writer.cursor))
+        if writer.connection.closed:
+            list(over(writer.cursor))
+        else:
+            await writer.connection.wait(over(writer.cursor))

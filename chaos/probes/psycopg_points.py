@@ -70,11 +70,13 @@ def around(kind: Kind, text: str, steps: Steps[T]) -> Steps[T]:
         report(kind, "after", text)
 
 
-def written(connection: Any, text: str, action: Action[T]) -> Steps[T]:
+def written(
+    connection: Any, text: str, action: Action[T], again: Action[Any] | None = None
+) -> Steps[T]:
     """Make durable, with the points of a write; it may fail at either."""
     yield from fail_early(connection, report("write", "before", text))
     result = yield from action()
-    yield from fail_late(connection, report("write", "after", text))
+    yield from fail_late(connection, report("write", "after", text), again)
     return result
 
 

@@ -28,6 +28,8 @@ _COUNT: Final = (
 )
 _HAS_CHANGED: Final = b"SELECT 1 WHERE pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL"
 
+_INTRANS: Final = pq.TransactionStatus.INTRANS
+_INERROR: Final = pq.TransactionStatus.INERROR
 _COUNTED: Final = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
 
 
@@ -60,12 +62,12 @@ class Session:
         if status == pq.TransactionStatus.IDLE:
             if not (piped and self.state in ("implicit", "failed")):  # it says so until a Sync
                 self.begin("idle")
-        elif status == pq.TransactionStatus.INTRANS:
+        elif status == _INTRANS:
             if self.state == "idle":
                 self.begin("block")
                 self.unseen = True
             self.state = "block"
-        elif status == pq.TransactionStatus.INERROR:
+        elif status == _INERROR:
             self.state = "failed"
         if self.state == "idle" and piped and connection._autocommit:
             self.begin("implicit")
@@ -184,10 +186,9 @@ def sync(connection: Any) -> Steps[None]:
 
 
 def roll_back(connection: Any) -> Steps[None]:
-    """End the probe's own transaction; an error is on its way already."""
-    if connection.pgconn.transaction_status in (
-        pq.TransactionStatus.INTRANS,
-        pq.TransactionStatus.INERROR,
-    ):
-        with suppress(errors.Error):
+    """End the transaction: an error is on its way already."""
+    with suppress(errors.Error):
+        if connection._pipeline is not None:
+            yield from sync(connection)
+        if connection.pgconn.transaction_status in (_INTRANS, _INERROR):
             yield from ask(connection, b"ROLLBACK")
