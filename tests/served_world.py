@@ -23,6 +23,8 @@ from tests.caplease_world import Site, World
 
 _NUMBERS: Final = itertools.count(1)
 DEADLINE_S: Final = 30.0
+PATIENT: Final = {"patience_s": 60.0}
+"""For clients that must wait as long as the ledger ever does."""
 
 
 @dataclass
@@ -111,3 +113,11 @@ def in_thread(operation: Callable[[], Any]) -> Future[Any]:
     begun = pool.submit(operation)
     pool.shutdown(wait=False)
     return begun
+
+
+def classified(site: Site, operation: Callable[[], Any]) -> Any:
+    """The answer, as a node would give it."""
+    try:
+        return operation()
+    except Exception as raised:  # whatever it is, it is classified
+        return site.target.classify(raised) or raised
