@@ -30,7 +30,8 @@ class Abandoned(Exception):
 
 @dataclass(slots=True)
 class Scene:
-    """One schedule being played. ``idle``: why it exercised nothing, said by the family.
+    """One schedule being played. ``idle``: why it exercised nothing, said by the family;
+    ``unfit``: why nothing may be concluded from it.
 
     ``links``: ways through a proxy.
     """
@@ -46,6 +47,7 @@ class Scene:
     races_started: int = 0
     races_overlapped: int = 0
     idle: str = ""
+    unfit: str = ""
 
     @property
     def facts(self) -> Facts:

@@ -39,10 +39,10 @@ def settle(stage: Stage, open_calls: Sequence[Pending]) -> None:
                 stage.drive(pending, 0.0)
         if any(pending.answer is None and pending.node.has_line for pending in still):
             continue
-        heard = {by_descriptor[descriptor] for descriptor, _ in ready.poll(TURN_MS)}
-        for node in heard:
+        for descriptor, _ in ready.poll(TURN_MS):
+            node = by_descriptor[descriptor]
             waiting = [p for p in still if p.node is node and p.answer is None]
             if waiting:
                 stage.drive(waiting[0], 0.0)
-            else:
-                ready.unregister(node.fileno())  # it speaks, and nobody here waits for it
+            if not waiting or not node.alive:
+                ready.unregister(descriptor)  # nobody here waits for it, or it will not speak again

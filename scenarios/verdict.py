@@ -94,6 +94,8 @@ def _unfit(scene: Scene, history: History) -> str:
     missing may be what would acquit."""
     if scene.stage.blinded:
         return f"harness: {scene.stage.blinded}"
+    if scene.unfit:
+        return scene.unfit
     broken = validate(history)
     return f"the history breaks its own rules: {broken[0]}" if broken else ""
 

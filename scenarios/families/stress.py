@@ -112,6 +112,14 @@ def _possible(subject: Subjects, what: str, home: str) -> bool:
     return what != "same" or facts.attempt_identity
 
 
+SHARED: Final = (
+    "target: one client was called by several threads at once, and raised what classify() does not "
+    "name. If its connection is for one thread at a time, the adapter opens one for each thread "
+    "(threading.local), or lets the library refuse the others"
+)
+"""What such a client then shows of the ledger is its own confusion, and no evidence."""
+
+
 def run(plan: Plan, scene: Scene) -> None:
     """Play one plan."""
     what, home, count, release = _parsed(plan, scene)
@@ -139,6 +147,8 @@ def run(plan: Plan, scene: Scene) -> None:
     client.recover(last)
     scene.drain(client, last, plan.budget)
     scene.end(client, last)
+    if home != "nodes" and scene.stage.harmed:
+        scene.unfit = SHARED
 
 
 def _parsed(plan: Plan, scene: Scene) -> tuple[str, str, int, str]:
