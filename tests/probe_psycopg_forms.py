@@ -37,10 +37,11 @@ class Form:
 
 def forms() -> dict[str, Form]:
     """All of them. The target is imported here and not above: it binds names of the driver."""
+    from tests import probe_psycopg_async
     from tests import probe_psycopg_target as target
 
     found = in_transactions(target) | alone(target) | pipelined(target) | by_cursors(target)
-    return found | otherwise(target) | awaited(target) | by_sqlalchemy()
+    return found | otherwise(target) | awaited(probe_psycopg_async) | by_sqlalchemy()
 
 
 def in_transactions(target: Any) -> dict[str, Form]:
@@ -132,6 +133,14 @@ def pipelined(target: Any) -> dict[str, Form]:
         "pipeline alone": Form(
             target.pipeline_alone, [*STATEMENT, *WRITE, *STATEMENT * 2, *WRITE], True, 2
         ),
+        "pipeline alone, commit()": Form(
+            target.pipeline_committed, [*STATEMENT, *WRITE, *STATEMENT], True
+        ),
+        "pipeline alone, then a block": Form(
+            target.pipeline_before_transaction,
+            [*STATEMENT, *WRITE, *BEGIN, *STATEMENT * 2],
+            True,
+        ),
         "pipeline, transaction()": Form(target.pipeline_transaction, COMMITTED, True),
         "pipeline, function": Form(target.pipeline_function, [*STATEMENT * 2, *WRITE], True),
         "executemany": Form(target.many, TWO, rows=2, first=2),
@@ -208,19 +217,19 @@ def awaited(target: Any) -> dict[str, Form]:
     """The same on the asynchronous side."""
     form = partial(Form, is_async=True)
     return {
-        "async commit()": form(target.a_commit, COMMITTED),
-        "async with conn": form(target.a_with, COMMITTED),
-        "async transaction()": form(target.a_transaction, COMMITTED),
-        "async executemany": form(target.a_many, TWO, rows=2, first=2),
-        "async autocommit": form(target.a_insert, WRITING, True),
-        "async stream": form(target.a_stream, COMMITTED, rows=2, first=2),
-        "async autocommit stream": form(target.a_stream, WRITING, True, rows=2, first=2),
-        "async COPY": form(target.a_copied, COMMITTED),
-        "async autocommit COPY": form(target.a_copied, WRITING, True),
-        "async server cursor": form(target.a_server_cursor, [*BEGIN, *STATEMENT * 4, *WRITING]),
-        "async pipeline": form(target.a_pipeline, COMMITTED),
-        "async autocommit pipeline": form(target.a_pipeline_alone, [*STATEMENT, *WRITE], True),
-        "async script": form(target.a_script, COMMITTED, True),
+        "async commit()": form(target.commit, COMMITTED),
+        "async with conn": form(target.with_connection, COMMITTED),
+        "async transaction()": form(target.transaction, COMMITTED),
+        "async executemany": form(target.many, TWO, rows=2, first=2),
+        "async autocommit": form(target.insert, WRITING, True),
+        "async stream": form(target.stream, COMMITTED, rows=2, first=2),
+        "async autocommit stream": form(target.stream, WRITING, True, rows=2, first=2),
+        "async COPY": form(target.copied, COMMITTED),
+        "async autocommit COPY": form(target.copied, WRITING, True),
+        "async server cursor": form(target.server_cursor, [*BEGIN, *STATEMENT * 4, *WRITING]),
+        "async pipeline": form(target.pipeline, COMMITTED),
+        "async autocommit pipeline": form(target.pipeline_alone, [*STATEMENT, *WRITE], True),
+        "async script": form(target.script, COMMITTED, True),
     }
 
 
@@ -256,59 +265,64 @@ def _engine_autocommit(connection: Any) -> None:
         used.exec_driver_sql("INSERT INTO uses VALUES (1)")
 
 
-def address(folder: Path) -> tuple[str, str]:
-    """The server, and the option that names the schema of this trial."""
-    return (
-        folder.parent / "address"
-    ).read_text(), f"-csearch_path=trial_{folder.name.replace('-', '_')}"
+class Steward:
+    """Makes all schemas at once and counts in them, by one connection that no trial touches."""
+
+    def __init__(self, root: Path, trials: int) -> None:
+        import psycopg
+
+        from tests.probe_psycopg_target import SCHEMA
+
+        self.address = (root / "address").read_text()
+        self._connection = psycopg.connect(self.address, autocommit=True)
+        names = (f"{n}{end}" for n in range(trials) for end in ("", "-before", "-after"))
+        for name in names:
+            schema = self.schema(root / name)
+            made = f"CREATE SCHEMA {schema}; SET LOCAL search_path = {schema}; {SCHEMA}"
+            self._connection.execute(made.encode())
+
+    @staticmethod
+    def schema(folder: Path) -> str:
+        """The schema of a trial."""
+        return "trial_" + folder.name.replace("-", "_")
+
+    def rows(self, folder: Path) -> int:
+        """How many rows are durable."""
+        query = f"SELECT count(*) FROM {self.schema(folder)}.uses"
+        [(count,)] = self._connection.execute(query.encode()).fetchall()
+        return int(count)
+
+    def work(self, form: Form, folder: Path) -> None:
+        """Let the form work in its schema, watched."""
+        import psycopg
+
+        named: dict[str, Any] = {"options": f"-csearch_path={self.schema(folder)}"}
+        named["autocommit"] = form.autocommit
+        if form.is_async:
+            asyncio.run(_work_async(form, self.address, named))
+            return
+        connection = psycopg.connect(self.address, **named)
+        with sight.watched():
+            form.run(connection)
+        connection.close()
 
 
-def work(form: Form, folder: Path) -> None:
-    """Make a schema, then let the form work in it, watched."""
+async def _work_async(form: Form, address: str, named: dict[str, Any]) -> None:
     import psycopg
 
-    from tests.probe_psycopg_target import SCHEMA
-
-    server, options = address(folder)
-    with psycopg.connect(server, options=options, autocommit=True) as setup:
-        setup.execute(f"CREATE SCHEMA {options.partition('=')[2]}".encode())
-        setup.execute(SCHEMA)
-    if form.is_async:
-        asyncio.run(_work_async(form, server, options))
-        return
-    connection = psycopg.connect(server, options=options, autocommit=form.autocommit)
-    with sight.watched():
-        form.run(connection)
-    connection.close()
-
-
-async def _work_async(form: Form, server: str, options: str) -> None:
-    import psycopg
-
-    connection = await psycopg.AsyncConnection.connect(
-        server, options=options, autocommit=form.autocommit
-    )
+    connection = await psycopg.AsyncConnection.connect(address, **named)
     with sight.watched():
         await form.run(connection)  # type: ignore[misc]  # of an async form
     await connection.close()
-
-
-def rows(folder: Path) -> int:
-    """How many rows are durable."""
-    import psycopg
-
-    server, options = address(folder)
-    with psycopg.connect(server, options=options) as reader:
-        found = reader.execute("SELECT count(*) FROM uses").fetchone()
-    assert found is not None
-    return int(found[0])
 
 
 if __name__ == "__main__":
     sight.install(Notes())
     assert "psycopg" not in sys.modules, "the probe must not import what it looks for"
     assert "admitone.chaos.probes.psycopg_methods" not in sys.modules
+    every = forms()
+    steward = Steward(Path(sys.argv[1]), len(every))
     tried: dict[str, probe_trial.Form] = {
-        name: (partial(work, form), rows) for name, form in forms().items()
+        name: (partial(steward.work, form), steward.rows) for name, form in every.items()
     }
     answer(tried)

@@ -12,11 +12,10 @@ from contextlib import suppress
 from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection, ClientCursor, Connection, Cursor, connect, sql
+from psycopg import ClientCursor, Connection, Cursor, connect, sql
 from psycopg.rows import dict_row
 
 Pg = Connection[Any]
-APg = AsyncConnection[Any]
 
 INSERT = "INSERT INTO uses VALUES (1)"
 SCHEMA = """
@@ -204,6 +203,22 @@ def pipeline_alone(connection: Pg) -> None:
         connection.execute(INSERT)
 
 
+def pipeline_before_transaction(connection: Pg) -> None:
+    """What was done before the block is not taken back with it."""
+    with connection.pipeline():
+        connection.execute(INSERT)
+        with connection.transaction(force_rollback=True):
+            connection.execute(INSERT)
+
+
+def pipeline_committed(connection: Pg) -> None:
+    """``commit()`` also ends what a pipeline did outside of any block."""
+    with connection.pipeline():
+        connection.execute(INSERT)
+        connection.commit()
+        connection.execute("SELECT n FROM uses")
+
+
 def pipeline_function(connection: Pg) -> None:
     with connection.pipeline():
         connection.execute("SELECT look()")
@@ -311,64 +326,3 @@ def aborted_pipeline(connection: Pg) -> None:
         connection.execute("INSERT INTO nowhere VALUES (1)")
         connection.commit()
     connection.commit()
-
-
-async def a_commit(connection: APg) -> None:
-    assert (await connection.execute(INSERT)).rowcount == 1
-    await connection.commit()
-
-
-async def a_with(connection: APg) -> None:
-    async with connection:
-        await connection.execute(INSERT)
-
-
-async def a_transaction(connection: APg) -> None:
-    async with connection.transaction():
-        await connection.execute(INSERT)
-
-
-async def a_many(connection: APg) -> None:
-    async with connection.cursor() as cursor:
-        await cursor.executemany("INSERT INTO uses VALUES (%s)", [(1,), (2,)])
-    await connection.commit()
-
-
-async def a_insert(connection: APg) -> None:
-    await connection.execute(INSERT)
-
-
-async def a_stream(connection: APg) -> None:
-    cursor = connection.cursor()
-    rows = [row async for row in cursor.stream("INSERT INTO uses VALUES (1), (2) RETURNING n")]
-    assert rows == [(1,), (2,)]
-    await connection.commit()
-
-
-async def a_copied(connection: APg) -> None:
-    async with connection.cursor() as cursor, cursor.copy("COPY uses FROM STDIN") as copy:
-        await copy.write_row((1,))
-    await connection.commit()
-
-
-async def a_server_cursor(connection: APg) -> None:
-    await connection.execute(INSERT)
-    async with connection.cursor("page") as cursor:
-        await cursor.execute("SELECT n FROM uses")
-        assert await cursor.fetchone() == (1,)
-    await connection.commit()
-
-
-async def a_pipeline(connection: APg) -> None:
-    async with connection.pipeline():
-        await connection.execute(INSERT)
-        await connection.commit()
-
-
-async def a_pipeline_alone(connection: APg) -> None:
-    async with connection.pipeline():
-        await connection.execute(INSERT)
-
-
-async def a_script(connection: APg) -> None:
-    await connection.execute("BEGIN; INSERT INTO uses VALUES (1); COMMIT")

@@ -41,6 +41,8 @@ def wrap_all() -> None:
     wrap(_driver.Cursor, "_stream_fetchone_gen", next_row)
     wrap(_driver.Cursor, "_start_copy_gen", start_copy)
     wrap(_driver.ServerCursor, "_declare_gen", _declare)
+    wrap(_driver.Connection, "_commit_gen", _commit)
+    wrap(_driver.Pipeline, "_enter_gen", _nested)
     wrap(_driver.Pipeline, "_sync_gen", _pipeline_end)
     wrap(_driver.Pipeline, "_exit_gen", _pipeline_end)
     wrap(copy.LibpqWriter, "finish", _finish_copy)
@@ -170,6 +172,24 @@ def _pipeline_end(stock: Stock, pipeline: Any) -> Steps[None]:
     else:
         yield from stock()
     session.synced()
+
+
+# Because a pipeline's answers are seen to arrive, the driver finds it idle in these two places
+# where it would know by an answer still to come that a transaction is under way.
+
+
+def _commit(stock: Stock, connection: Any) -> Steps[None]:
+    """Outside a block, a pipeline's COMMIT ends what it did of its own."""
+    if connection._pipeline is not None and session_of(connection).state == "implicit":
+        yield from connection._pipeline._sync_gen()
+    yield from stock()
+
+
+def _nested(stock: Stock, pipeline: Any) -> Steps[None]:
+    """A transaction in a pipeline takes nothing in that was done before it."""
+    if pipeline.level > 0 and session_of(pipeline._conn).state in ("implicit", "failed"):
+        yield from pipeline._sync_gen()
+    yield from stock()
 
 
 def _finish_copy(stock: Callable[..., None], writer: Any, exc: BaseException | None = None) -> None:
