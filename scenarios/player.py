@@ -35,6 +35,7 @@ class Player:
     scene: Scene
     budget: int
     client: Client = field(init=False)
+    attacker: Attacker = field(init=False)
     uses: dict[int, Use] = field(default_factory=dict)
     nodes: list[NodeHandle | None] = field(default_factory=lambda: [None, None])
     acting: int = 0
@@ -42,6 +43,7 @@ class Player:
 
     def __post_init__(self) -> None:
         self.client = self.scene.approve(self.budget)
+        self.attacker = Attacker(self.client)
         self.scene.phase("hurt")
 
     @property
@@ -108,11 +110,10 @@ class Player:
         elif kind == "revoke" and "revoke" in self.node.operations:
             revoke(self.client, self.node)
         elif kind == "thief":
-            stolen = as_executor(context, "somebody-else")
-            Attacker(self.client, len(self.uses) * 10).present(self.node, context=stolen)
+            self.attacker.present(self.node, context=as_executor(context, "somebody-else"))
         elif kind == "mutant":
             mutated = replace(call, args={**call.args, "amount": "999999.99"})
-            Attacker(self.client, len(self.uses) * 10 + 5).present(self.node, call=mutated)
+            self.attacker.present(self.node, call=mutated)
 
     def _plain(self, step: Step) -> None:
         used = self.uses.get(step.number)

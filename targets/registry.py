@@ -79,6 +79,17 @@ BUILTIN: Final[dict[str, Entry]] = {
         "correct",
         "bitmaps, whose repeated revoke answers the same counts again",
     ),
+    "correct/plain": Entry(
+        "correct.plain:PlainTarget",
+        "correct",
+        "counted tickets that bind nobody and know no attempts",
+    ),
+    "correct/plain-postgres": Entry(
+        "correct.plain_postgres:PlainPostgresTarget",
+        "correct",
+        "the same on PostgreSQL, each operation one autocommitted statement",
+        needs="postgres",
+    ),
     "broken/MP1": Entry(
         "broken.mp1:MP1",
         "broken",

@@ -20,7 +20,7 @@ from admitone.targets.resolve import resolve
 MOST = 400
 """Plans that a conviction may take: about the required set of the quick profile."""
 
-BROKEN = [name for name, entry in BUILTIN.items() if entry.kind == "broken" and not entry.needs]
+BROKEN = [name for name, entry in BUILTIN.items() if entry.kind == "broken"]
 
 
 def first_conviction(target: str, wanted: tuple[str, ...], seed: int) -> tuple[set[str], int]:

@@ -27,6 +27,19 @@ def test_a_correct_ledger_keeps_every_rule(name: str, scratch: Path) -> None:
         assert sum(searched.result.opportunities.values()) > 0
 
 
+@pytest.mark.parametrize("steps", ["I.T.T", "I.T.M.T.P1.T", "I.M.M.T"])
+def test_attackers_that_a_ledger_admits_are_requests_of_their_own(
+    steps: str, scratch: Path
+) -> None:
+    """It binds nobody and knows no attempts, and says so: two thefts are two uses."""
+    name = "builtin:correct/plain"
+    with conducted(name, scratch) as (conductor, _):
+        for budget in (1, 2, 5):
+            plan = Plan(name, "stateful", ("do", *steps.split(".")), budget, "idempotent", 0)
+            result = conductor.play(plan, virgin=True).result
+            assert (result.verdict, result.findings) == ("passed", ()), budget
+
+
 def test_a_search_convicts_and_shrinks_to_steps_that_replay(scratch: Path) -> None:
     name = "builtin:broken/MI3"
     with conducted(name, scratch) as (conductor, _):

@@ -56,13 +56,25 @@ def operations(story: Story, label: LabelStory, *, precise: bool) -> list[Placed
             found.append((Prepare("granted", began, proven[owner]), proven[owner]))
         else:
             found.append((Prepare("unknown", began), began))
+    there = _there_since(story, label)
     for call in label.uses():
+        if call.began < there:
+            continue  # whoever asks for what was never issued may be told that nothing is left
         if call.honest and call.owner not in owners and call.invoked.context is None:
             found += _refusal(call, precise=precise)
     counts = story.claims("revoke_counts")
     for call in root_revokes(label) if story.claims("revoke") else ():
         found.append(_revoke(call, counts=counts))
     return found
+
+
+def _there_since(story: Story, label: LabelStory) -> int:
+    """From when on the record is known to be there: it was acknowledged, or seen."""
+    if "issue" not in story.header.operations:
+        return -1
+    acknowledged = [call.ended for call in label.of("issue") if call.acknowledged]
+    seen = [reading.at for reading in label.readings if reading.known]
+    return min((*acknowledged, *seen), default=FOREVER)
 
 
 def _refusal(call: CallStory, *, precise: bool) -> list[Placed]:
