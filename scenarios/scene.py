@@ -54,6 +54,11 @@ class Scene:
         """How the ledger is built."""
         return self.declaration.facts
 
+    @property
+    def clock_is_known(self) -> bool:
+        """The clock that the ledger reads is that of a process of this machine."""
+        return self.facts.clock != "server" or bool(self.survey.servers)
+
     def approve(self, budget: Budget) -> Client:
         """One user decision and its client."""
         return approve(self.stage, self.facts, self.stage.setting.trust, self.draws, budget)

@@ -184,6 +184,11 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "revoke overwrites what is admitted",
     ),
+    "broken/MX1-early": Entry(
+        "broken.mx1_early:MX1Early",
+        "broken",
+        "expiry is looked at before the wait for the lock, and not after it",
+    ),
     "broken/MV1": Entry(
         "broken.mv1:MV1",
         "broken",

@@ -7,8 +7,9 @@ of the ledger made right after it convicts that one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+from ...targets.declaration import Facts
 from ...targets.replies import Refused
 from ..story import Admitted, LabelStory, Reading, Story
 from ..story.calls import FOREVER, CallStory
@@ -116,20 +117,69 @@ def _after_expiry(story: Story) -> Ruling:
         if expires_s is None:
             continue
         late = {c.invoked.call for c in label.uses() if clocks.expired(c, expires_s, story.facts)}
-        docket.tried(len(late))
+        crossing = _crossing(label, clocks, expires_s, story.facts)
+        docket.tried(len(late) + len(crossing))
         for admitted in label.admissions:
             calls = _taken_by(story, label, admitted)
             if calls and all(c.invoked.call in late for c in calls):
-                docket.breach(
-                    label.label,
-                    "units admitted after t_e = 1 > 0",
-                    f"nothing is admitted once t_e = {expires_s:.3f} s has passed, with "
-                    f"{story.facts.clock_error_s:g} s for the clock's error",
-                    f"{admitted.name} was admitted to {calls[0].owner}, who asked when its node's "
-                    f"clock showed {_shown_s(clocks, calls[0]) - expires_s:.3f} s more",
-                    (calls[0].began, admitted.since),
+                why = (
+                    f"who asked when its node's clock showed "
+                    f"{_shown_s(clocks, calls[0]) - expires_s:.3f} s more"
                 )
+                at: tuple[int, ...] = (calls[0].began, admitted.since)
+            elif calls and (reading := _read_before(story, label, admitted, calls, crossing)):
+                why = (
+                    f"whose node's clock was past t_e when the view ({reading.moment}) showed "
+                    f"{reading.admitted} unit(s) taken, and this one is none of them"
+                )
+                at = (calls[0].began, reading.at, admitted.since)
+            else:
+                continue
+            docket.breach(
+                label.label,
+                "units admitted after t_e = 1 > 0",
+                f"nothing is admitted once t_e = {expires_s:.3f} s has passed, with "
+                f"{story.facts.clock_error_s:g} s for the clock's error",
+                f"{admitted.name} was admitted to {calls[0].owner}, {why}",
+                at,
+            )
     return docket.ruling()
+
+
+Crossing = dict[int, list[Reading]]
+"""By the number of a call: the readings that were made while it ran, behind t_e on its clock."""
+
+
+def _crossing(label: LabelStory, clocks: Clocks, expires_s: float, facts: Facts) -> Crossing:
+    found: Crossing = {}
+    for call in label.uses():
+        behind = [
+            r
+            for r in label.readings
+            if r.says_units
+            and call.began < r.began < call.ended
+            and clocks.passed(call.invoked.node, r.began_ns, expires_s, facts)
+        ]
+        if behind:
+            found[call.invoked.call] = behind
+    return found
+
+
+def _read_before(
+    story: Story,
+    label: LabelStory,
+    admitted: Admitted,
+    calls: Sequence[CallStory],
+    crossing: Crossing,
+) -> Reading | None:
+    """A reading that shows the unit free when t_e had passed for whoever took it later. By its
+    interval alone a caller that waits for a lock may have been let in before t_e."""
+    if not story.keeps_until(min(call.began for call in calls), FOREVER):
+        return None
+    for reading in crossing.get(calls[0].invoked.call, ()) if len(calls) == 1 else ():
+        if _taken_since(story, label, admitted, reading):
+            return reading
+    return None
 
 
 def _shown_s(clocks: Clocks, call: CallStory) -> float:

@@ -1,8 +1,9 @@
 """Expiry: t_e passes before, between and after the steps of an admission.
 
 Where the ledger reads ``env.now`` a second process simply lives later: its clock is beyond t_e and
-the declared error, and nobody waits. Where it reads the machine's clock, t_e is near and is waited
-for. A server's clock belongs to the harness that runs the server, and is not tried here.
+the declared error, and nobody waits. Where it reads the machine's clock, its own or that of a server
+which the suite runs here, t_e is near and is waited for. Another server's clock is nobody's here to
+say, and is not tried.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ MOMENTS: Final = (
     "reissued",
     "unissued",
     "waiter",
+    "crossing",
 )
+CROSSING_S: Final = 0.15
+"""How long before t_e a caller asks that is to wait across it, seconds."""
 
 
 class ExpiryFamily:
@@ -57,7 +61,7 @@ class ExpiryFamily:
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every moment x budget; sinks in turn."""
-        if subject.declaration.facts.clock == "server":
+        if subject.declaration.facts.clock == "server" and not subject.survey.servers:
             return
         budgets = budgets_of(subject.declaration)
         for turn, moment in enumerate(MOMENTS):
@@ -70,7 +74,7 @@ class ExpiryFamily:
         budgeted(plan, scene.declaration)
         if plan.params[0] not in MOMENTS or len(plan.params) > 1:
             raise PlanProblem(f"{plan.id}: this family plays {', '.join(MOMENTS)}")
-        scene.stage.clocks = True
+        scene.stage.clocks = scene.clock_is_known
         played = _Played(scene, plan.budget)
         getattr(played, plan.params[0])()
         played.heal()
@@ -171,6 +175,31 @@ class _Played:
         self.scene.stage.settle(waits)
         carry_on(self.scene, self.client, later, second, waits)
 
+    def crossing(self) -> None:
+        """One stands before its commit and dies; another asks before t_e, and waits across it."""
+        client, stage = self.client, self.scene.stage
+        client.issue(self.early)
+        op = admitting(self.scene.survey)
+        kind = "write" if self.scene.survey.writes(op) else "reply"
+        first, second = client.new_use(), client.new_use()
+        after = self._living_late()
+        ahead_s = self.expires_s - CROSSING_S - time.time() if self.tells else 0.0
+        behind = self.scene.helper(client.executor, skew_s=ahead_s)
+        stand = Twist(Arm(RACE, Point(op, kind, "before", 1)))
+        holds = ask(client, self.early, first, stand)
+        waits = ask(client, behind, second, Twist(patience_s=0.0))
+        over_s = self.expires_s + self.scene.facts.clock_error_s + LATE_S
+        while waits.answer is None and time.time() + ahead_s < over_s:
+            stage.drive(waits, 0.005)
+        self.scene.races_started += 1
+        self.scene.races_overlapped += holds.answer is None and waits.answer is None
+        stage.inspect(after, client.known, client.label, "after_expiry")
+        stage.kill(self.early, holds)
+        first.unknown = True
+        stage.settle(waits)
+        carry_on(self.scene, client, behind, second, waits)
+        stage.dismiss(behind)
+
     # pieces ------------------------------------------------------------------------------------
 
     def _use(self, node: NodeHandle) -> None:
@@ -180,14 +209,21 @@ class _Played:
     def _later(self) -> NodeHandle:
         """A process that lives after t_e, and a reading from there."""
         if self.late is None:
+            late = self._living_late()
+            over_s = self.expires_s + self.scene.facts.clock_error_s + LATE_S
+            # waiting for t_e is all that can be done where nobody can be told another time
+            while not self.tells and time.time() < over_s:
+                time.sleep(0.005)
+            stage = self.scene.stage
+            stage.inspect(late, self.client.known, self.client.label, "after_expiry")
+        return self._living_late()
+
+    def _living_late(self) -> NodeHandle:
+        """A process whose clock is past t_e, where clocks can be told to be."""
+        if self.late is None:
             beyond_s = self.scene.facts.clock_error_s + LATE_S
             skew_s = LIFE_S + beyond_s if self.tells else 0.0
             self.late = self.scene.helper(self.client.executor, skew_s=skew_s)
-            # waiting for t_e is all that can be done where nobody can be told another time
-            while not self.tells and time.time() < self.expires_s + beyond_s:
-                time.sleep(0.005)
-            stage = self.scene.stage
-            stage.inspect(self.late, self.client.known, self.client.label, "after_expiry")
         return self.late
 
     def heal(self) -> None:

@@ -60,7 +60,7 @@ class LeaseFamily:
         if plan.params[0] not in HOWS or len(plan.params) > 1:
             raise PlanProblem(f"{plan.id}: this family plays {', '.join(HOWS)}")
         scene.stage.setting = replace(scene.stage.setting, lease_s=LEASE_S)
-        scene.stage.clocks = True
+        scene.stage.clocks = scene.clock_is_known
         _Played(scene, plan.budget).run(plan.params[0])
 
 

@@ -27,6 +27,11 @@ class Reading:
     at: int
 
     @property
+    def began_ns(self) -> int:
+        """When it began, on the monotonic clock."""
+        return self.read.began_ns
+
+    @property
     def moment(self) -> str:
         return self.read.moment
 

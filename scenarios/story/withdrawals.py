@@ -31,7 +31,7 @@ class Clocks:
         shown: dict[str, tuple[int, float]] = {}
         for line in history.lines:
             event = line.event
-            if isinstance(event, Clock) and facts.clock != "server":
+            if isinstance(event, Clock):
                 skew_s = event.skew_s if facts.clock == "injected" else 0.0
                 shown[event.node] = (line.stamp.t_ns, event.wall_s + skew_s)
         return Clocks(shown)
@@ -45,7 +45,11 @@ class Clocks:
 
     def expired(self, call: CallStory, expires_s: float, facts: Facts) -> bool:
         """The call began when t_e had passed for certain on its node's clock."""
-        now_s = self.at_s(call.invoked.node, call.began_ns)
+        return self.passed(call.invoked.node, call.began_ns, expires_s, facts)
+
+    def passed(self, node: str, t_ns: int, expires_s: float, facts: Facts) -> bool:
+        """At that instant t_e had passed for certain on the node's clock."""
+        now_s = self.at_s(node, t_ns)
         return now_s is not None and now_s >= expires_s + facts.clock_error_s + MARGIN_S
 
 
