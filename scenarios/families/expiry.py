@@ -1,9 +1,9 @@
 """Expiry: t_e passes before, between and after the steps of an admission.
 
 Where the ledger reads ``env.now`` a second process simply lives later: its clock is beyond t_e and
-the declared error, and nobody waits. Where it reads the machine's clock, its own or that of a server
-which the suite runs here, t_e is near and is waited for. Another server's clock is nobody's here to
-say, and is not tried.
+the declared error, and nobody waits. Where it reads the machine's clock, its own or that of a
+server which the suite runs here, t_e is near and is waited for. Another server's clock is nobody's
+here to say, and is not tried.
 """
 
 from __future__ import annotations
