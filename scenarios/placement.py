@@ -184,8 +184,25 @@ def _around_writes(
         token = f"write{nth}"
         yield Place(before, token, op, Point(op, "write", "before", nth), shown=shown)
         yield Place(after, token, op, Point(op, "write", "after", nth), shown=shown)
+    for step in _between(survey.steps[op], first, last):
+        point = Point(op, "statement", "after", step.nth)
+        yield Place(before, f"statement{step.nth}", op, point, shown=step.text[:40])
     if reply:
         yield Place(after, "reply", op, Point(op, "reply", "before", 1), shown="reply")
+
+
+def _between(steps: tuple[Step, ...], first: int, last: int) -> Iterator[Step]:
+    """What changes a file before the last durable write of these: whoever is killed right behind
+    it leaves a file half written. Not of one that is made aside, and moved when it is whole."""
+    moved = _moved_later(steps)
+    done = 0
+    for step in steps:
+        done += step.kind == "write" and step.side == "after"
+        changes = step.kind == "statement" and step.side == "after"
+        if changes and step.text.startswith(_CHANGES) and first - 1 <= done < last:
+            _, _, name = step.text.partition(" ")
+            if name not in moved:
+                yield step
 
 
 def _own_writes(survey: Survey, op: str, first: int, last: int) -> Iterator[int]:
@@ -197,15 +214,24 @@ def _own_writes(survey: Survey, op: str, first: int, last: int) -> Iterator[int]
 def _aside(steps: tuple[Step, ...]) -> frozenset[int]:
     """The writes that make a file which the same operation later moves to its place: nobody looks
     for it under its first name, and whoever dies at the next write leaves it there as well."""
-    writes = [step for step in steps if step.kind == "write" and step.side == "before"]
-    moves = tuple(step.text for step in writes if step.text.startswith(_MOVES))
+    moved = _moved_later(steps)
     return frozenset(
         step.nth
-        for step in writes
-        if step.text.startswith("create ")
-        and any(text.partition(" ")[2].startswith(f"{step.text[7:]} ") for text in moves)
+        for step in steps
+        if (step.kind, step.side) == ("write", "before")
+        and step.text.startswith("create ")
+        and step.text[7:] in moved
     )
 
+
+def _moved_later(steps: tuple[Step, ...]) -> frozenset[str]:
+    """The names that the operation moves away from."""
+    moves = (step.text for step in steps if step.kind == "write" and step.text.startswith(_MOVES))
+    return frozenset(text.partition(" ")[2].rpartition(" ")[0] for text in moves)
+
+
+_CHANGES: Final = ("empty ", "flush ", "write ", "truncate ")
+"""How the probe for files writes down what a killed process leaves behind, synced or not."""
 
 _MOVES: Final = ("replace ", "rename ", "link ")
 _ACQUIRES: Final = (

@@ -67,7 +67,7 @@ class Scene:
         """A node with the ledger open, to be hurt: the veteran where there is one."""
         node = self.stage.node(self.veteran)
         self.veteran = None
-        self._opened(node, executor)
+        node = self._opened(node, executor)
         copy_audit(self.stage, node, executor, "begin")
         return node
 
@@ -81,13 +81,17 @@ class Scene:
         view = None
         if moment is not None:
             view = self.stage.inspect(node, client.known, client.label, moment)
-        self._opened(node, client.executor)
-        self.survivor = node
-        return node, view
+        self.survivor = self._opened(node, client.executor)
+        return self.survivor, view
 
     def _opened(self, node: NodeHandle, executor: str, skew_s: float = 0.0) -> NodeHandle:
         """Raises ``Abandoned`` where the ledger does not open, or is another than was surveyed."""
         answer = self.stage.open(node, executor, skew_s=skew_s)
+        if answer.why == "unclassified" and self.stage.tally.kills:
+            # nobody may be able to, since the kill: a second process tells that from a chance
+            self.stage.dismiss(node)
+            node = self.stage.node()
+            answer = self.stage.open(node, executor, skew_s=skew_s)
         if answer.granted and set(node.operations) == set(self.survey.operations):
             return node
         if not self.stage.harmed:

@@ -214,6 +214,11 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "audit records are written after the commit",
     ),
+    "broken/torn-file": Entry(
+        "broken.torn_file:TornFile",
+        "broken",
+        "a file is written over in place",
+    ),
     "broken/lease-frees": Entry(
         "broken.lease_frees:LeaseFrees",
         "broken",

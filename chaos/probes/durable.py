@@ -11,6 +11,7 @@ import errno
 import os
 from collections.abc import Callable
 from functools import partial
+from stat import S_ISREG
 from typing import Any, Final, TypeVar
 
 from . import open_files, sight
@@ -54,6 +55,18 @@ def new_name(path: Any, folder: int | None = None, *, follow: bool = True) -> st
     # plain strings, because this is called often
     parent = os.path.dirname(os.path.join(open_files.root, name))  # noqa: PTH118, PTH120
     return name if _exists(parent, None, True) else None
+
+
+def full_name(path: Any, folder: int | None = None) -> str | None:
+    """The name below the root of a file that has something in it, which opening may empty."""
+    if not sight.watching or open_files.root is None or isinstance(path, int):
+        return None
+    name = name_at(path, folder)
+    try:
+        found = None if name is None else ORIGINAL.stat(path, dir_fd=folder)
+    except (OSError, TypeError, ValueError):
+        return None
+    return name if found is not None and S_ISREG(found.st_mode) and found.st_size else None
 
 
 def _old_name(path: Any, folder: int | None) -> str | None:

@@ -176,6 +176,8 @@ def _raw(file: Any, mode: str, buffering: int, closefd: bool, opener: Any) -> An
     name = None
     if opener is None and set(flags) & set("wax") and not isinstance(file, int):
         name = durable.new_name(file)
+        if name is None and "w" in flags and (emptied := durable.full_name(file)):
+            action = partial(around, "statement", f"empty {emptied}", action)
     try:
         raw = action() if name is None else durable.write("create", name, action, kind.close)
     except FileNotFoundError:

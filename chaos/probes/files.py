@@ -1,11 +1,11 @@
 """The probe for files: where the bytes of a ledger that lives in plain files become durable.
 
 ``fsync`` and ``fdatasync``, of a folder too, the close of a file with writes that no fsync has
-covered, and whatever makes, moves or removes a name (``durable``) are *writes*. ``flush`` and
-``os.write`` are *statements*: from there on the bytes survive a killed process, but no power cut.
-So are reads, checks and locks (``looks``). Only what lies below one folder counts, so sockets,
-pipes, libraries and the harness's own files are never touched; SQLite does its own I/O in C and
-is not seen here.
+covered, and whatever makes, moves or removes a name (``durable``) are *writes*. ``flush``,
+``os.write`` and an opening that empties a file are *statements*: from there on the change
+survives a killed process, but no power cut. So are reads, checks and locks (``looks``). Only what
+lies below one folder counts, so sockets, pipes, libraries and the harness's own files are never
+touched; SQLite does its own I/O in C and is not seen here.
 
 The probes' own code uses ``open_files.ORIGINAL``, which never reports.
 """
@@ -32,7 +32,9 @@ def _os_open(path: Any, flags: int, *args: Any, **named: Any) -> int:
     folder, name = named.get("dir_fd"), None
     if sight.watching and flags & os.O_CREAT:
         name = durable.new_name(path, folder)
-    action = partial(ORIGINAL.os_open, path, flags, *args, **named)
+    action: Callable[[], int] = partial(ORIGINAL.os_open, path, flags, *args, **named)
+    if name is None and flags & os.O_TRUNC and (emptied := durable.full_name(path, folder)):
+        action = partial(around, "statement", f"empty {emptied}", action)
     try:
         fd = action() if name is None else durable.write("create", name, action, ORIGINAL.close)
     except FileNotFoundError:

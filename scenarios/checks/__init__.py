@@ -25,6 +25,7 @@ from . import (
     order,
     recovery,
     renewal,
+    reopening,
     sink,
 )
 from .ruling import Breach, Check, Docket, Ruling
@@ -44,6 +45,7 @@ CHECKS: Final[dict[str, Check]] = {
             *durability.CHECKS,
             *liveness.CHECKS,
             *renewal.CHECKS,
+            *reopening.CHECKS,
             *sink.CHECKS,
         ),
         key=lambda check: check.code,

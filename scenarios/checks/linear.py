@@ -57,11 +57,14 @@ def operations(story: Story, label: LabelStory, *, precise: bool) -> list[Placed
         else:
             found.append((Prepare("unknown", began), began))
     there = _there_since(story, label)
+    met: set[str] = set()
     for call in label.uses():
+        again = call.owner in met
+        met.add(call.owner)
         if call.began < there:
             continue  # whoever asks for what was never issued may be told that nothing is left
         if call.honest and call.owner not in owners and call.invoked.context is None:
-            found += _refusal(call, precise=precise)
+            found += _refusal(story, call, precise=precise, again=again)
     counts = story.claims("revoke_counts")
     for call in root_revokes(label) if story.claims("revoke") else ():
         found.append(_revoke(call, counts=counts))
@@ -77,13 +80,25 @@ def _there_since(story: Story, label: LabelStory) -> int:
     return min((*acknowledged, *seen), default=FOREVER)
 
 
-def _refusal(call: CallStory, *, precise: bool) -> list[Placed]:
-    """A refusal for another cause (held, in doubt, …) is no statement about the budget."""
+def _refusal(story: Story, call: CallStory, *, precise: bool, again: bool) -> list[Placed]:
+    """A refusal for another cause (held, in doubt, …) is no statement about the budget. One that
+    names no cause must have some: of the causes that a member's history can have, one of these
+    two. It is judged where nothing stood in its way, where it is not said to be for now, and
+    not ``again``: a token that was turned away once may be turned away for that."""
     said = call.value
-    cause = _CAUSES.get(said.code) if isinstance(said, Refused) else None
-    if cause is None:
+    if not isinstance(said, Refused):
         return []
+    cause = _CAUSES.get(said.code)
+    if cause is None and (again or not _is_causeless(story, call, said)):
+        return []
+    if cause is None:
+        return [(Prepare("refused", call.began, call.ended, "any"), call.ended)]
     return [(Prepare("refused", call.began, call.ended, cause if precise else "any"), call.ended)]
+
+
+def _is_causeless(story: Story, call: CallStory, said: Refused) -> bool:
+    for_good = said.code == "unspecified" and said.retryable is not True
+    return for_good and story.undisturbed(call.began, call.ended)
 
 
 def _revoke(call: CallStory, *, counts: bool) -> Placed:

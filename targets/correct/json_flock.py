@@ -215,6 +215,7 @@ class JsonFlockTarget:
     """The adapter. Each claim is a promise of the library, quoted."""
 
     name = c.TargetName("ticket-file", "library", "1")
+    file_class: type[TicketFile] = TicketFile
     declaration = c.Declaration(
         c.Facts(
             key="stored",
@@ -246,7 +247,7 @@ class JsonFlockTarget:
         def genuine(receipt: c.Receipt) -> bool:
             return ids.receipt_is_genuine(env.trust.receipt_key, receipt)
 
-        file = TicketFile(env.workspace / str(store), min(WAIT_S, env.patience_s / 2), genuine)
+        file = self.file_class(env.workspace / str(store), min(WAIT_S, env.patience_s / 2), genuine)
         return JsonFlockLedger(file, env.trust.confirmation_key)
 
     def inspect(self, store: c.Json, approval: c.Approval) -> c.View:

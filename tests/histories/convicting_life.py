@@ -332,3 +332,31 @@ def ao804_always_busy() -> History:
     h.prepare("r1", busy="contention")
     h.prepare("r1", busy="contention")
     return h.history()
+
+
+def ao806_nobody_can_open_it_any_more() -> History:
+    h = Builder()
+    h.end(h.begin("open", label=None), value=["issue", "prepare", "commit"])
+    h.issue()
+    standing = h.begin("prepare", request="r1", attempt="a1")
+    h.stop("prepare", standing)
+    h.kill()
+    h.unknown(standing)
+    for node in ("n2", "n3"):
+        h.unknown(h.begin("open", node, label=None), "unclassified")
+    return h.history()
+
+
+def ao806_every_call_raises() -> History:
+    h = Builder()
+    h.end(h.begin("open", label=None), value=["issue", "prepare", "commit"])
+    h.issue()
+    standing = h.begin("prepare", request="r1", attempt="a1")
+    h.stop("prepare", standing)
+    h.kill()
+    h.unknown(standing)
+    h.end(h.begin("open", "n2", label=None), value=["issue", "prepare", "commit"])
+    for number in (1, 2, 3):
+        call = h.begin("prepare", "n2", request=f"r{number}", attempt=f"a{number}")
+        h.unknown(call, "unclassified")
+    return h.history()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from admitone.chaos.events import Note
 from admitone.scenarios.history import History
 from admitone.targets.declaration import Facts
 from admitone.targets.terms import Admission, Validity
@@ -63,6 +64,18 @@ def ao402_the_machines_clock() -> History:
     h.issue()
     h.clock("n1", wall_s=61.0)
     h.prepare("r1")
+    return h.history()
+
+
+def ao402_waited_across_it_for_a_lock() -> History:
+    h = Builder(claims=["expiry"], validity=Validity(0.0, 60.0), facts=Facts(clock="injected"))
+    h.issue()
+    h.clock("n2", wall_s=1.0, skew_s=58.9)
+    waits = h.begin("prepare", "n2", request="r1", attempt="a1")
+    h.add(Note("time", "passes"), after_ms=500)
+    h.read("after_expiry", issued=1)
+    h.end(waits, "granted", Admission("R"))
+    h.read(prepared=1)
     return h.history()
 
 
@@ -144,6 +157,14 @@ def ao405_refused_while_a_unit_is_free() -> History:
     h.issue()
     h.prepare("r1")
     h.prepare("r2", refused="exhausted")
+    return h.history()
+
+
+def ao405_refused_without_a_cause_while_a_unit_is_free() -> History:
+    h = Builder(budget=2, claims=["multi_budget"])
+    h.issue()
+    h.prepare("r1")
+    h.prepare("r2", refused="unspecified")
     return h.history()
 
 

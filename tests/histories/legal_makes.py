@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from admitone.chaos.events import FaultOff, FaultOn
 from admitone.scenarios.history import History
 from admitone.targets.declaration import Facts
 from admitone.targets.replies import Recovered
@@ -273,4 +274,44 @@ def lost_unit_after_a_non_effect() -> History:
     h.execute("r1", sink="refused", refused="unspecified")
     h.phase("drain")
     h.execute("r2", sink=None, refused="in_doubt")
+    return h.history()
+
+
+def opened_at_the_second_try_after_a_kill() -> History:
+    h = Builder()
+    h.end(h.begin("open", label=None), value=["issue", "prepare", "commit"])
+    h.issue()
+    h.kill()
+    h.unknown(h.begin("open", "n2", label=None), "unclassified")
+    h.end(h.begin("open", "n3", label=None), value=["issue", "prepare", "commit"])
+    h.prepare("r1", node="n3")
+    return h.history()
+
+
+def raises_while_the_server_is_down() -> History:
+    h = Builder()
+    h.end(h.begin("open", label=None), value=["issue", "prepare", "commit"])
+    h.issue()
+    h.kill()
+    h.add(FaultOn("crash killed", "postgres"))
+    for node in ("n2", "n3"):
+        h.unknown(h.begin("open", node, label=None), "unclassified")
+    h.add(FaultOff("crash killed", "postgres"))
+    h.end(h.begin("open", "n4", label=None), value=["issue", "prepare", "commit"])
+    h.prepare("r1", node="n4")
+    return h.history()
+
+
+def a_process_from_before_the_kill_raises() -> History:
+    """What it keeps open may have gone with the other one; whoever opens anew is served."""
+    h = Builder()
+    for node in ("n1", "n2"):
+        h.end(h.begin("open", node, label=None), value=["issue", "prepare", "commit"])
+    h.issue()
+    h.kill()
+    for number in (1, 2, 3):
+        call = h.begin("prepare", "n2", request=f"r{number}", attempt=f"a{number}")
+        h.unknown(call, "unclassified")
+    h.end(h.begin("open", "n3", label=None), value=["issue", "prepare", "commit"])
+    h.prepare("r4", node="n3")
     return h.history()

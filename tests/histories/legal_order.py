@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from admitone.chaos.events import Note
 from admitone.scenarios.history import History
 from admitone.targets.declaration import Facts
 from admitone.targets.terms import Admission, Validity
@@ -253,6 +254,47 @@ def held_is_no_statement_about_the_budget() -> History:
     h.prepare("r2", refused="held")
     h.use("r3")
     h.prepare("r4", refused="exhausted")
+    return h.history()
+
+
+def refused_without_a_cause_when_there_is_one() -> History:
+    h = Builder(budget=2, claims=["multi_budget"])
+    h.issue()
+    h.use("r1")
+    h.use("r2")
+    h.prepare("r3", refused="unspecified")
+    return h.history()
+
+
+def refused_without_a_cause_while_somebody_stands() -> History:
+    h = Builder(budget=2, claims=["multi_budget"])
+    h.issue()
+    stands = h.begin("prepare", request="r1", attempt="a1")
+    h.stop("prepare", stands)
+    h.prepare("r2", refused="unspecified", node="n3")
+    h.go()
+    h.end(stands, "granted", Admission("R"))
+    return h.history()
+
+
+def a_token_that_was_turned_away_stays_so() -> History:
+    h = Builder(budget=2, claims=["multi_budget"])
+    h.issue()
+    h.prepare("r1", busy="contention")
+    h.prepare("r1", refused="unspecified")
+    h.use("r2")
+    return h.history()
+
+
+def let_in_while_it_waited_and_before_it_was_over() -> History:
+    h = Builder(claims=["expiry"], validity=Validity(0.0, 60.0), facts=Facts(clock="injected"))
+    h.issue()
+    h.clock("n2", wall_s=1.0, skew_s=58.9)
+    waits = h.begin("prepare", "n2", request="r1", attempt="a1")
+    h.read("before_expiry", issued=1)
+    h.add(Note("time", "passes"), after_ms=500)
+    h.end(waits, "granted", Admission("R"))
+    h.read(prepared=1)
     return h.history()
 
 
