@@ -31,6 +31,7 @@ from ..targets.replies import (
 )
 from ..targets.values import ValueProblem, decode, encode
 from .channel import Channel, Message
+from .content import content_hash
 from .stops import CURRENT, OpenCall, Stops
 from .world import Surroundings, World
 
@@ -46,6 +47,10 @@ DETAIL_LIMIT = 2000
 
 class CannotTravel(Exception):
     """What the ledger answered is no JSON: nothing that its ``classify`` should explain."""
+
+
+LOADED_BEFORE: frozenset[str] = frozenset()
+"""The modules that were there before the target was: set by the warm parent, once."""
 
 
 class Node:
@@ -112,7 +117,8 @@ class Node:
                 return {"value": _travelling(view)}
             case "deploy":
                 os.chdir(request["workspace"])
-                return {"value": _travelling(self._settle(self._target.deploy(Path.cwd())))}
+                value = _travelling(self._settle(self._target.deploy(Path.cwd())))
+                return {"value": value, "content": content_hash(LOADED_BEFORE)}
             case "fresh":
                 fresh = self._target.fresh(request["store"], request["n"])
                 return {"value": _travelling(self._settle(fresh))}

@@ -158,9 +158,10 @@ def _warm(name: str, folder: Path) -> tuple[dict[str, Any], Any]:
     """Import the target, run its ``warm``, and look at what that left behind."""
     from ..targets import resolve
     from ..targets.values import encode
-    from . import node  # noqa: F401  # imported before the fork, used after it
+    from . import node  # imported before the fork, used after it
 
     sight.install(_Nobody(), folder)
+    node.LOADED_BEFORE = frozenset(sys.modules)
     before = _stores_open()
     try:
         target = resolve.resolve(name)

@@ -44,7 +44,7 @@ PATIENCE: Final = 4.0
 """How many times its time a profile may take to finish its required set."""
 
 CHUNK: Final = 8
-"""Plans that a worker is given at once."""
+"""Plans that a worker is given at once; a search, which is many schedules, counts for as many."""
 
 DISMISS_S: Final = 10.0
 """How long workers may take to end the schedule they are at, seconds."""
@@ -216,7 +216,7 @@ class Campaign:
         chance = random.Random(f"kept {self._request.seed}")
         while streams and not (self._time_is_up() and self._may_stop()):
             number, stream = streams.popleft()
-            chunk = tuple(islice(stream, CHUNK))
+            chunk = _chunk(stream)
             if not chunk:
                 continue
             streams.append((number, stream))
@@ -311,6 +311,16 @@ class Campaign:
                 os.kill(hand.pid, signal.SIGKILL)
                 os.waitpid(hand.pid, 0)
             self._hands.clear()
+
+
+def _chunk(stream: Iterator[Plan]) -> tuple[Plan, ...]:
+    """The next plans, as many as may be played without looking at the clock."""
+    taken: list[Plan] = []
+    weight = 0
+    while weight < CHUNK and (plan := next(stream, None)) is not None:
+        taken.append(plan)
+        weight += CHUNK if plan.params[0] == "search" else 1
+    return tuple(taken)
 
 
 def _ended(pid: int) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ..chaos.events import Note
+from ..chaos.events import Note, Recorded, Stamp
 from ..chaos.handle import NodeHandle
 from ..chaos.parent import WarmParent
 from ..chaos.recorder import Recorder
@@ -132,6 +132,9 @@ class Conductor:
         )
         history = History(header, scene.stage.recorder.lines)
         result = judged(plan, scene, history, problem, digest=digest)
+        printed = self.output().strip() if result.findings else ""
+        if printed and history.lines:  # beside a finding: there it says what went wrong
+            history = with_note(history, Note("output", printed))
         return Played(replace(result, duration_s=time.monotonic() - opened.began_s), history)
 
     def _put_away(self, opened: Opened, keep: Path | None) -> None:
@@ -222,6 +225,12 @@ class Conductor:
                 self._printed = 0
         except OSError:
             self._printed = 0
+
+
+def with_note(history: History, note: Note) -> History:
+    """The history with one more line for its readers, which no check reads."""
+    stamp = Stamp(len(history.lines) + 1, history.lines[-1].stamp.t_ns, "harness")
+    return replace(history, lines=(*history.lines, Recorded(stamp, note)))
 
 
 def _no_files(folder: str, names: list[str]) -> list[str]:

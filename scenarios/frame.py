@@ -47,6 +47,7 @@ def target_facts(fitting: Fitting, families: Sequence[str]) -> TargetFacts:
     return TargetFacts(
         name=fitting.target,
         version=f"{name.library} {name.version}".strip(),
+        content_hash=fitting.content,
         claims=claims_made(declared),
         not_applicable=excused,
         unseen=tuple(point for point in asked if point not in placed and point not in excused),

@@ -43,7 +43,7 @@ class Fitting:
     use looks like.
 
     ``veterans``: a process of it can serve one store after another. ``deadline_s``: the longest
-    wait for any of its replies.
+    wait for any of its replies. ``content``: a digest of the target's code, if it has files.
     """
 
     target: str
@@ -52,6 +52,7 @@ class Fitting:
     survey: Survey
     veterans: bool
     deadline_s: float
+    content: str = ""
 
 
 def patient_deadline_s(greeting: Greeting) -> float:
@@ -84,16 +85,18 @@ def fit(
                 f"{parent.target}: the boundary {boundary.what!r} names {', '.join(strange)}, and "
                 "there is no such check. `admitone list checks` shows the codes."
             )
-    ground = _deploy(parent, folder / "deployed", deadline_s or DEPLOY_DEADLINE_S)
+    ground, content = _deploy(parent, folder / "deployed", deadline_s or DEPLOY_DEADLINE_S)
     limit_s = deadline_s or patient_deadline_s(parent.greeting)
     premises = Premises(parent, ground, folder / "premises", TRUST)
     try:
-        return _Check(parent, ground, premises, folder, limit_s, sink).run()
+        fitting = _Check(parent, ground, premises, folder, limit_s, sink).run()
+        return replace(fitting, content=content)
     finally:
         premises.close()
 
 
-def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> Ground:
+def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> tuple[Ground, str]:
+    """What every store is made of, and the digest of the target's code."""
     workspace.mkdir(parents=True)
     node = parent.fork("deploy")
     node.say({"do": "deploy", "id": 0, "workspace": str(workspace)})
@@ -143,7 +146,7 @@ def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> Ground:
             f"{name}: the workspace that deploy() filled cannot be copied: {problem}. Leave only "
             "files and folders in it; make sockets and pipes in open()."
         ) from None
-    return Ground(
+    ground = Ground(
         template,
         deployment.servers,
         deployment.endpoints,
@@ -151,6 +154,7 @@ def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> Ground:
         "discard" in optional,
         workspace.with_name("kept"),
     )
+    return ground, str(heard.message.get("content", ""))[:80]
 
 
 class _Check:

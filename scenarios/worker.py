@@ -19,11 +19,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 
-from ..chaos.events import Note, Recorded, Stamp
+from ..chaos.events import Note
 from ..chaos.parent import TargetProblem, WarmParent
-from .conductor import Conductor, Played
+from .conductor import Conductor, Played, with_note
 from .families import replays
-from .history import History
 from .historyfile import write_history
 from .plan import Plan
 from .preflight import Fitting
@@ -94,7 +93,7 @@ class Worker:
                     return
                 conductor = self._for(order.target)
                 for plan in order.plans:
-                    played = _with_output(self._played(conductor, order, plan), conductor)
+                    played = self._played(conductor, order, plan)
                     kept = self._keep(played, order, plan)
                     self._pipe.send(replace(played.result, history_kept=kept))
                 self._pipe.send(order)  # done: ready for the next one
@@ -153,7 +152,7 @@ class Worker:
             reason=f"{code} seen once and not again in {CONFIRM_TRIES} repetitions: the ledger's "
             "process keeps state from store to store, or the schedule is not deterministic",
         )
-        return Played(result, _with_note(played.history, note))
+        return Played(result, with_note(played.history, note))
 
     def _keep(self, played: Played, order: Order, plan: Plan) -> str | None:
         """Store the whole history where a person will want to look at it."""
@@ -206,16 +205,3 @@ def _codes(played: Played) -> set[str]:
 def _file_name(result: ScheduleResult) -> str:
     safe = "".join(c if c.isalnum() or c in "._-@" else "-" for c in result.id)
     return f"{safe[-150:]}.jsonl"
-
-
-def _with_output(played: Played, conductor: Conductor) -> Played:
-    """What the target printed belongs beside a finding: that is where it says what went wrong."""
-    printed = conductor.output().strip() if played.result.findings else ""
-    if not printed or not played.history.lines:
-        return played
-    return replace(played, history=_with_note(played.history, Note("output", printed)))
-
-
-def _with_note(history: History, note: Note) -> History:
-    stamp = Stamp(len(history.lines) + 1, history.lines[-1].stamp.t_ns, "harness")
-    return replace(history, lines=(*history.lines, Recorded(stamp, note)))

@@ -238,7 +238,7 @@ def _given_again(label: LabelStory, docket: Docket) -> None:
         if admitted.committed == FOREVER or not admitted.slot:
             continue
         docket.tried()
-        owners = {e.owner for e in admitted.grants() if e.at < admitted.committed}
+        owners = _owners(label, admitted)
         for e in admitted.grants():
             if e.asked > admitted.committed and e.owner not in owners:
                 docket.breach(
@@ -248,6 +248,14 @@ def _given_again(label: LabelStory, docket: Docket) -> None:
                     f"its commit was acknowledged, then it was given to {e.owner}",
                     (admitted.committed, e.at),
                 )
+
+
+def _owners(label: LabelStory, admitted: Admitted) -> set[str | None]:
+    """Whose unit it is. Where its grant was never heard and recovery committed it, the ledger's
+    own word for the attempt says so, and without one it may be that of anybody who had asked."""
+    before = [e for e in admitted.evidence if e.at < admitted.committed]
+    named: set[str | None] = {n for e in before for n in (e.owner, e.attempt)} - {None}
+    return named or {*label.possible_owners(admitted.committed)}
 
 
 CHECKS = (

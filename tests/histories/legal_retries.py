@@ -6,7 +6,7 @@ from admitone.scenarios.history import History
 from admitone.targets.declaration import Facts
 from admitone.targets.terms import Admission
 
-from ..historybuilder import GUARDED, Builder
+from ..historybuilder import GUARDED, Builder, Use
 
 SLOTS = Facts(slot_identity=True, attempt_identity=True, key="derived", recovery="resend")
 ATTEMPTS = Facts(attempt_identity=True, recovery="resend")
@@ -46,6 +46,29 @@ def another_executor_resumes() -> History:
     h.prepare("r2", node="n9", refused="exhausted")
     h.prepare("r3", node="n9", refused="exhausted")
     h.phase("end")
+    h.read(slots={"s1": "committed"}, keys={"s1": "k1"}, attempts={"s1": "a1"})
+    return h.history()
+
+
+def committed_by_recovery_and_then_given_to_its_own_attempt() -> History:
+    return _asked_again("a1")
+
+
+def committed_by_recovery_that_names_nobody_and_then_given_to_its_own_attempt() -> History:
+    return _asked_again(None)
+
+
+def _asked_again(resumed: str | None) -> History:
+    """The answer of Prepare is lost, recovery ends the unit, and its attempt asks once more."""
+    h = Builder(facts=SLOTS, claims=EVERYTHING)
+    h.issue()
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.recover(Admission("R", "s1", "k1", attempt=resumed))
+    end = Use("r1", "a1", Admission("R", "s1", "k1"))
+    h.effect(end, node="n9")
+    h.commit(end, node="n9")
+    h.effect(h.prepare("r1", slot="s1", key="k1", node="n2"), how="repeated", node="n2")
     h.read(slots={"s1": "committed"}, keys={"s1": "k1"}, attempts={"s1": "a1"})
     return h.history()
 
