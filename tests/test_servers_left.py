@@ -216,6 +216,18 @@ def test_where_namespaces_are_closed_an_existing_user_is_taken(
         owner_for.__wrapped__(program)
 
 
+@pytest.mark.skipif(not AS_ROOT, reason="only root has a choice")
+def test_a_program_that_only_root_can_reach_is_said_to_be_of_no_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    program = Path(shutil.copy(shutil.which("true") or "", closed))
+    monkeypatch.setattr(owner, "_NAMESPACE", ("false",))
+    with pytest.raises(ServerProblem, match="could be run neither by root in a user namespace"):
+        owner_for.__wrapped__(program)
+
+
 @pytest.mark.skipif(AS_ROOT, reason="root is never simply itself")
 def test_who_is_not_root_is_itself() -> None:
     assert owner_for.__wrapped__(Path("/nowhere")) == Owner()

@@ -86,13 +86,16 @@ def unprivileged(name: str) -> Owner | None:
 
 def _can_run(owner: Owner, program: Path) -> bool:
     """By a try: a folder above may be closed to it (root's home), a library too."""
-    tried = subprocess.run(
-        [*owner.prefix, str(program), "--version"],
-        capture_output=True,
-        check=False,
-        cwd="/",
-        user=owner.user,
-        group=owner.group,
-        extra_groups=None if owner.user is None else [],
-    )
+    try:
+        tried = subprocess.run(
+            [*owner.prefix, str(program), "--version"],
+            capture_output=True,
+            check=False,
+            cwd="/",
+            user=owner.user,
+            group=owner.group,
+            extra_groups=None if owner.user is None else [],
+        )
+    except OSError:  # not even the start of it: without a prefix nobody says so by a code
+        return False
     return tried.returncode == 0
