@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -20,13 +21,15 @@ def ledger_target():
 """
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, *arguments: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """pytest in a project of its own; the environment of the outer run must not leak in."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *arguments],
         cwd=folder,
-        env=environment,
+        env={**kept, **(environment or {})},
         capture_output=True,
         text=True,
         timeout=120,
@@ -111,6 +114,15 @@ class Target:
         counts = c.Counts(prepared=int(used and not done), committed=int(done))
         return c.View(known=True, counts=counts)
 """
+
+
+def test_a_machine_that_lacks_the_server_is_told_once_for_an_item(tmp_path: Path) -> None:
+    absent = {"ADMITONE_PG_BIN": str(tmp_path / "no-programs")}
+    done = run(tmp_path, "--admitone-target=caplease-postgres", "-k", "FP8", environment=absent)
+    assert done.returncode == 1
+    [told] = [line for line in done.stdout.splitlines() if "pip install" in line]
+    assert told.startswith("caplease-postgres: ADMITONE_PG_BIN names")
+    assert "During handling" not in done.stdout
 
 
 def test_a_point_of_writes_that_no_probe_sees_is_no_skip(tmp_path: Path) -> None:
