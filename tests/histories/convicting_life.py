@@ -7,7 +7,7 @@ from admitone.targets.declaration import Facts
 from admitone.targets.replies import Recovered
 from admitone.targets.terms import Admission
 
-from ..historybuilder import GUARDED, Builder
+from ..historybuilder import GUARDED, Builder, Use
 
 SLOTS = Facts(slot_identity=True, attempt_identity=True, key="derived", recovery="resend")
 ATTEMPTS = Facts(attempt_identity=True, recovery="resend")
@@ -113,6 +113,19 @@ def ao304_committed_then_given_again() -> History:
     h.issue()
     h.use("r1", slot="s1", key="k1")
     h.prepare("r2", slot="s1", key="k1")
+    return h.history()
+
+
+def ao304_committed_by_recovery_then_given_to_another() -> History:
+    h = Builder(facts=SLOTS)
+    h.issue()
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.recover(Admission("R", "s1", "k1"))
+    end = Use("r1", "a1", Admission("R", "s1", "k1"))
+    h.effect(end, node="n9")
+    h.commit(end, node="n9")
+    h.prepare("r2", slot="s1", key="k1", node="n2")
     return h.history()
 
 

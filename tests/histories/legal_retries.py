@@ -50,15 +50,7 @@ def another_executor_resumes() -> History:
     return h.history()
 
 
-def committed_by_recovery_and_then_given_to_its_own_attempt() -> History:
-    return _asked_again("a1")
-
-
-def committed_by_recovery_that_names_nobody_and_then_given_to_its_own_attempt() -> History:
-    return _asked_again(None)
-
-
-def _asked_again(resumed: str | None) -> History:
+def committed_by_recovery_then_given_to_its_own_attempt(resumed: str | None = "a1") -> History:
     """The answer of Prepare is lost, recovery ends the unit, and its attempt asks once more."""
     h = Builder(facts=SLOTS, claims=EVERYTHING)
     h.issue()
@@ -71,6 +63,10 @@ def _asked_again(resumed: str | None) -> History:
     h.effect(h.prepare("r1", slot="s1", key="k1", node="n2"), how="repeated", node="n2")
     h.read(slots={"s1": "committed"}, keys={"s1": "k1"}, attempts={"s1": "a1"})
     return h.history()
+
+
+def committed_by_recovery_that_names_nobody_then_given_to_its_own_attempt() -> History:
+    return committed_by_recovery_then_given_to_its_own_attempt(None)
 
 
 def cached_receipt_is_no_second_effect() -> History:
