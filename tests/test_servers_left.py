@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -125,12 +126,45 @@ def test_a_harness_killed_while_its_server_is_stopped_leaves_nothing(
     until(lambda: not folder.exists() and not mentioning(folder), "all is gone")
 
 
-def test_a_harness_killed_while_it_makes_an_image_leaves_nothing(scratch: Path) -> None:
+def making(kept: Path) -> tuple[int, list[Path]]:
+    """One of the programs that initdb runs, stopped: its segment, and its files in /dev/shm."""
+    for _ in pauses(DEADLINE_S):
+        for data in kept.glob("*.making-*/data"):
+            left = postmaster_of(data)
+            if left is None or left.segment is None:
+                continue
+            with suppress(ProcessLookupError):
+                os.kill(left.pid, signal.SIGSTOP)
+            if files := files_of(left.pid):
+                assert segment_exists(left.segment[1])
+                return left.segment[1], files
+            with suppress(ProcessLookupError):  # too early, or it ends just now: take the next
+                os.kill(left.pid, signal.SIGCONT)
+    raise AssertionError("initdb ran no program with shared memory")
+
+
+def files_of(pid: int) -> list[Path]:
+    try:
+        maps = Path(f"/proc/{pid}/maps").read_text()
+    except OSError:
+        return []
+    return [
+        Path(name) for name in set(re.findall(r"/dev/shm/PostgreSQL\.\d+$", maps, re.MULTILINE))
+    ]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT], ids=lambda it: it.name)
+def test_a_harness_ended_while_it_makes_an_image_leaves_nothing(
+    scratch: Path, stop: signal.Signals
+) -> None:
     kept = scratch / "kept"
     with harness(scratch / "server", kept) as process:
-        until(lambda: bool(list(kept.glob("*.making-*/data/base"))), "initdb is at work")
-        process.kill()
+        segment, files = making(kept)
+        process.send_signal(stop)
+        process.wait(DEADLINE_S)
     until(lambda: not mentioning(scratch), "all processes are gone")
+    assert not segment_exists(segment)
+    assert [file for file in files if file.exists()] == []
     assert list(kept.glob("*.making-*")) == []
     assert not (scratch / "server").exists()
     image = Image.kept_in(kept)

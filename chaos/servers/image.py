@@ -21,6 +21,7 @@ from .find import Installation, find_postgres
 from .guard import DATA, Guard
 from .launch import Log, launch, plain_environment
 from .owner import Owner, owner_for
+from .segments import remove_segment
 from .tree import kill_tree
 
 USER: Final = "admitone"
@@ -33,7 +34,7 @@ ROOM_MIB: Final = 40
 
 _DEADLINE_S = 120.0
 _INITDB = (
-    *("--no-sync", "--no-instructions", "--username", USER, "--auth", "trust"),
+    *("--no-sync", "--no-instructions", "--no-clean", "--username", USER, "--auth", "trust"),
     *("--encoding", "UTF8", "--locale", "C", "--wal-segsize", "1"),
 )
 _SETTLE = f"ALTER DATABASE postgres RENAME TO {DATABASE};\n"
@@ -80,6 +81,7 @@ class Image:
             shutil.move(place / DATA, whole)
             whole.rename(self.folder)  # whoever sees it sees all of it
         finally:
+            remove_segment(place / DATA)
             shutil.rmtree(place, ignore_errors=True)
             guard.close()
 

@@ -1,20 +1,35 @@
-"""The System V segment of a PostgreSQL server: what outlives it, in no folder.
+"""The shared memory of a PostgreSQL server: what outlives it, in no folder of its own.
 
-A server that was SIGKILLed leaves the segment by which it would have seen a second one on its
-data. It is named in ``postmaster.pid``; a new server on the same data removes it, nobody else does.
+A server that was SIGKILLed leaves the System V segment by which it would have seen a second one on
+its data. It is named in ``postmaster.pid``; a new server on the same data removes it, nobody else
+does. The programs that initdb runs, which no setting reaches, also leave files in /dev/shm: the
+segment names the first of these, and that one the others.
 """
 
 from __future__ import annotations
 
 import ctypes
+import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from .tree import pauses
 
-_IPC_RMID = 0
-_ORPHANS_S = 10.0
-_TABLE = Path("/proc/sysvipc/shm")
+_IPC_RMID: Final = 0
+_READ_ONLY: Final = 0o10000
+_ORPHANS_S: Final = 10.0
+_TABLE: Final = Path("/proc/sysvipc/shm")
+_DYNAMIC: Final = Path("/dev/shm")
+_HEADER: Final = struct.Struct("=iiQQI")
+"""PGShmemHeader: a magic number, who made it, two sizes, and the number of the first file."""
+
+_HEADER_MAGIC: Final = 679_834_894
+_CONTROL: Final = struct.Struct("=III4x")
+"""dsm_control_header: a magic number, how many items it has, for how many there is room."""
+
+_CONTROL_MAGIC: Final = 0x9A50_3D32
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +47,12 @@ def postmaster_of(data: Path) -> Postmaster | None:
         lines = (data / "postmaster.pid").read_text().splitlines()
     except (OSError, UnicodeDecodeError):
         return None
-    if not lines or not lines[0].strip().isdigit():
+    pid = lines[0].strip().removeprefix("-") if lines else ""  # with it where it serves nobody
+    if not pid.isdigit():
         return None
     numbers = lines[6].split() if len(lines) > 6 else []
     segment = (int(numbers[0]), int(numbers[1])) if len(numbers) == 2 else None
-    return Postmaster(int(lines[0]), segment, lines[7].strip() if len(lines) > 7 else "")
+    return Postmaster(int(pid), segment, lines[7].strip() if len(lines) > 7 else "")
 
 
 def remove_segment(data: Path) -> bool:
@@ -50,7 +66,10 @@ def remove_segment(data: Path) -> bool:
         if attached is None:
             return False
         if attached == 0:
-            return bool(ctypes.CDLL(None).shmctl(server.segment[1], _IPC_RMID, None) == 0)
+            identifier = server.segment[1]
+            for file in _files_of(identifier, server.pid):
+                file.unlink(missing_ok=True)
+            return bool(ctypes.CDLL(None).shmctl(identifier, _IPC_RMID, None) == 0)
     return False
 
 
@@ -63,3 +82,39 @@ def _attached(segment: tuple[int, int], maker: int) -> int | None:
         if ((key, identifier), made_by) == (segment, maker):
             return attached
     return None
+
+
+def _files_of(identifier: int, maker: int) -> Iterator[Path]:
+    """The files that a server's segment leads to. None where it kept them in its data folder."""
+    magic, made_by, _, _, first = _HEADER.unpack(_read(identifier, _HEADER.size))
+    if (magic, made_by) != (_HEADER_MAGIC, maker) or not first:
+        return
+    control = _DYNAMIC / f"PostgreSQL.{first}"
+    try:
+        listed = control.read_bytes()
+    except OSError:
+        return
+    if len(listed) < _CONTROL.size:
+        return
+    magic, items, room = _CONTROL.unpack_from(listed)
+    if magic != _CONTROL_MAGIC or not room:
+        return
+    length = (len(listed) - _CONTROL.size) // room
+    for number in range(min(items, room)):
+        handle, users = struct.unpack_from("=II", listed, _CONTROL.size + number * length)
+        if users:
+            yield _DYNAMIC / f"PostgreSQL.{handle}"
+    yield control
+
+
+def _read(identifier: int, size: int) -> bytes:
+    """The beginning of a segment; zeros where it cannot be read."""
+    libc = ctypes.CDLL(None)
+    libc.shmat.restype = ctypes.c_void_p
+    address = libc.shmat(identifier, None, _READ_ONLY)
+    if address in (None, ctypes.c_void_p(-1).value):
+        return bytes(size)
+    try:
+        return ctypes.string_at(address, size)
+    finally:
+        libc.shmdt(ctypes.c_void_p(address))
