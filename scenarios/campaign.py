@@ -35,6 +35,7 @@ VARIANT_TOKENS: Final = frozenset(
     {
         *("kill", "drop"),
         *("retry", "recover", "gone", "second", "revoke", "waiter", "sent", "unsent", "twice"),
+        *("detour", "flapping"),
         *("same", "trio", "jitter", "barrier"),
     }
 )

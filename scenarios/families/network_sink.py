@@ -4,6 +4,8 @@
 ``recover`` the link heals, recovery runs, then the client asks again.
 ``detour``  recovery runs by another way while the first is still hurt; then that heals, and what
             was held in it arrives last of all.
+``flapping`` the link heals, and is hurt again in the same way when the client asks again; then it
+            heals for good, and recovery runs.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ FAULTS: Final = (
     "cut-30",
     "down",
 )
-ORDERS: Final = ("retry", "recover", "detour")
+ORDERS: Final = ("retry", "recover", "detour", "flapping")
 LATE_DEADLINE_S: Final = 10.0
 """Longest wait for a request that healing has let through, seconds."""
 
@@ -85,6 +87,7 @@ class _Crossed:
         self.plan, self.scene, self.fault, self.order = plan, scene, fault, order
         self.crossing = crossing
         self.link, self.detour = ways
+        self.held = False
         self.client = scene.approve(plan.budget)
 
     def play(self) -> None:
@@ -98,6 +101,9 @@ class _Crossed:
             client.finish(victim, client.new_use())
         use = client.new_use()
         self._hurt(victim, use)
+        if self.order == "flapping":
+            self._whole_again()
+            self._hurt_again(victim, use)
         if scene.draws.random() < 0.5:
             stage.kill(victim)  # whoever did not hear of it may be gone as well
         scene.phase("heal")
@@ -141,16 +147,26 @@ class _Crossed:
         if len(self.crossing.sent) == before:
             scene.idle = "no effect was sent, so nothing crossed the link"
             return
+        self.held = True
         stage.tally.drops += self.fault.sees != "answer"
         seen = self.crossing.sent[before]
         if wrong := _otherwise(self.fault, seen):
             stage.blind(f"the fault {self.fault.token} was not what it says: {wrong}")
 
+    def _hurt_again(self, node: NodeHandle, use: Use) -> None:
+        """What was not answered is asked for once more, under the same fault."""
+        before = len(self.crossing.sent)
+        self.link.fault(self.fault)
+        self.scene.stage.recorder.record("fault", FaultOn(self.fault.token, SINK))
+        self._ask_again(node, use)
+        self.held = len(self.crossing.sent) > before
+
     def _whole_again(self) -> None:
         """The link heals; what was held in it arrives now."""
         stage = self.scene.stage
         self.link.heal()
-        late = self.fault.reaches == "when healed" and not self.scene.idle
+        late = self.fault.reaches == "when healed" and not self.scene.idle and self.held
+        self.held = False
         if late and not self.crossing.await_late(LATE_DEADLINE_S):
             stage.blind("what the hurt link held did not arrive when it was whole again")
         stage.recorder.record("fault", FaultOff(self.fault.token, SINK))
