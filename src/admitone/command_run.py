@@ -25,7 +25,7 @@ from .reports.folder import ReportFolder, ReportProblem
 from .reports.journal import JournalWriter
 from .reports.live import Live
 from .reports.summary_json import SummaryWriter, summary_text
-from .reports.text import clean, clean_lines
+from .reports.text import clean_lines
 from .reports.writer import Fan, Writer
 from .scenarios.campaign import Campaign, Request, check_adapters
 from .scenarios.families import FAMILIES, missing_here
@@ -156,7 +156,7 @@ def _play(
     with _undisturbed():
         fan.end(tally)
     if tally.stop_detail:
-        print(f"admitone: {clean(tally.stop_detail, 2000)}", file=sys.stderr)
+        print(f"admitone: {clean_lines(tally.stop_detail)}", file=sys.stderr)
     return tally.exit_code
 
 
