@@ -152,7 +152,8 @@ class Hearing:
         if pending.answer is not None:
             return True  # its reply was lost before
         pending.note(message)
-        effects = as_int(message.get("entered")) - as_int(message.get("not_applied"))
+        entered = as_int(message.get("entered"))
+        effects = entered - as_int(message.get("not_applied"))
         wrote = as_int(message.get("wrote"))
         if "unclassified" in message:
             self._unclassified(pending, message)
@@ -160,11 +161,11 @@ class Hearing:
         value = decode(message.get("value"))
         if problem := malformed(pending.op, value):
             self.harm("target", problem)
-            self.replied(pending, Answer("unknown", why="malformed"), effects, wrote, problem)
+            self.replied(pending, Answer("unknown", why="malformed"), entered, wrote, problem)
             return True
         answer = answer_of(pending.op, value, effects, wrote)
         detail = str(message.get("raised", ""))[:500]
-        self.replied(pending, answer, effects, wrote, detail)
+        self.replied(pending, answer, entered, wrote, detail)
         return True
 
     def _unclassified(self, pending: Pending, message: Message) -> None:

@@ -50,6 +50,15 @@ def test_a_guarded_ledger_stands_them_too(tmp_path: Path) -> None:
     acquitted(played("builtin:correct/guarded", "network", tmp_path, SINK[:6]), "AO106")
 
 
+@pytest.mark.parametrize("order", ["recover", "flapping"])
+def test_a_guarded_ledger_may_keep_for_recovery_what_nobody_took(
+    order: str, tmp_path: Path
+) -> None:
+    """The refusal blocks its unit, and recovery sends the effect when the sink is back."""
+    target = "py:docs.examples.runs_target:RunsTarget"
+    acquitted(played(target, "network", tmp_path, [f"sink.down.{order}.b1.idem.s1"]), "AO106")
+
+
 @pytest.mark.parametrize("name", LEDGER)
 def test_the_reference_stands_faults_on_the_way_to_its_server(
     name: str, reference: tuple[Conductor, Fitting]

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ...chaos.events import Invoked, Outcome, Phase, Replied
+from ...chaos.events import Invoked, Outcome, Phase, Replied, SinkReplied, SinkRequested
 from ...targets.terms import Admission
 from ..history import History
 
@@ -24,7 +24,10 @@ _HONEST: Final = re.compile(r"r[0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class CallStory:
-    """One call. ``ended`` is FOREVER while it is open; an open call's outcome is "unknown"."""
+    """One call. ``ended`` is FOREVER while it is open; an open call's outcome is "unknown".
+
+    ``keeps``: its refusal is the sink's and not the ledger's, which keeps the unit all the same.
+    """
 
     invoked: Invoked
     began: int
@@ -33,6 +36,7 @@ class CallStory:
     replied: Replied | None = None
     ended: int = FOREVER
     ended_ns: int = FOREVER
+    keeps: bool = False
 
     @property
     def op(self) -> str:
@@ -45,7 +49,7 @@ class CallStory:
     @property
     def took_nothing(self) -> bool:
         """Definite: this call itself changed nothing."""
-        return self.outcome in NOTHING_NEW
+        return self.outcome in NOTHING_NEW and not self.keeps
 
     @property
     def granted(self) -> bool:
@@ -95,6 +99,7 @@ def pair_calls(history: History) -> dict[int, CallStory]:
         if isinstance(line.event, Replied)
     }
     calls: dict[int, CallStory] = {}
+    keeping = _keeping(history)
     phase: str | None = None
     for line in history.lines:
         event, stamp = line.event, line.stamp
@@ -107,6 +112,18 @@ def pair_calls(history: History) -> dict[int, CallStory]:
             else:
                 ended, replied = reply
                 calls[event.call] = CallStory(
-                    event, stamp.seq, stamp.t_ns, phase, replied, ended.seq, ended.t_ns
-                )
+                    event, stamp.seq, stamp.t_ns, phase, replied, ended.seq, ended.t_ns,
+                    event.call in keeping,
+                )  # fmt: skip
     return calls
+
+
+def _keeping(history: History) -> set[int]:
+    """Calls that entered the effect and were refused because all that they sent was turned away,
+    on the way or by the sink, where that leaves the unit blocked."""
+    if history.header.declaration.facts.after_not_applied != "blocked":
+        return set()
+    refused = {e.request for e in history.events(SinkReplied) if e.how == "refused"}
+    entered = {e.call for e in history.events(Replied) if e.outcome == "refused" and e.effects}
+    sent = [e for e in history.events(SinkRequested) if e.call in entered and not e.lookup]
+    return entered - {e.call for e in sent if e.number not in refused}

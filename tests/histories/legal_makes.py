@@ -5,7 +5,7 @@ from __future__ import annotations
 from admitone.chaos.events import FaultOff, FaultOn
 from admitone.scenarios.history import History
 from admitone.targets.declaration import Facts
-from admitone.targets.replies import Recovered
+from admitone.targets.replies import Recovered, Refused
 from admitone.targets.terms import Admission, Call, Validity
 
 from ..historybuilder import ARGS, GUARDED, Builder
@@ -78,6 +78,50 @@ def recovery_sends_before_the_executor_does() -> History:
     h.sink_gets(held, "k1", "repeated", request="r1")
     h.end(held, "granted", effects=1)
     h.read(committed=1)
+    return h.history()
+
+
+def guarded_recovery_sends_what_was_turned_away(again: bool = False) -> History:
+    """The effect was definitely not applied, which the client heard, and its unit is kept for it
+    ("blocked"): recovery sends it again, and then it is done."""
+    facts = Facts(key="stored", recovery="resend", attempt_identity=True)
+    h = Builder(operations=GUARDED, facts=facts, claims=["recover"])
+    h.issue()
+    h.phase("hurt")
+    h.add(FaultOn("down", "sink"))
+    call = h.begin("execute", request="r1", attempt="a1")
+    h.end(call, "refused", Refused(), effects=1)  # no connection to the sink: nothing was sent
+    h.add(FaultOff("down", "sink"))
+    h.phase("heal")
+    h.read("after_fault", prepared=1)
+    h.phase("recover")
+    resent = h.begin("recover", "n9", "E9")
+    h.sink_gets(resent, "k1")
+    h.end(resent, "granted", Recovered(settled=(Admission("R", key="k1"),)))
+    if again:
+        h.execute("r1", replayed=True)
+    h.phase("drain")
+    h.execute("r2", sink=None, refused="exhausted")
+    h.phase("end")
+    h.read(committed=1)
+    return h.history()
+
+
+def guarded_client_asks_again_after_recovery_did_it() -> History:
+    return guarded_recovery_sends_what_was_turned_away(again=True)
+
+
+def guarded_unit_is_blocked_by_what_the_sink_had_turned_away() -> History:
+    h = Builder(operations=GUARDED, facts=Facts(attempt_identity=True))
+    h.issue()
+    call = h.begin("execute", request="r1", attempt="a1")
+    h.sink_gets(call, "k1", "refused", request="r1")
+    h.end(call, "refused", Refused(), effects=1)
+    h.read("after_fault", prepared=1)
+    h.phase("drain")
+    h.execute("r2", sink=None, refused="exhausted")
+    h.phase("end")
+    h.read(prepared=1)
     return h.history()
 
 
