@@ -115,6 +115,13 @@ class WarmParent:
         self._nodes.pop(pid, None)
         return self._ended.pop(pid)
 
+    def end_nodes(self) -> None:
+        """Kill every node that still lives, whoever made it."""
+        for node in list(self._nodes.values()):
+            if node.alive:
+                node.kill()
+            self.reap(node.pid)
+
     def close(self) -> None:
         """End the parent and with it every node it made."""
         self._control.close()

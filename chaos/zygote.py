@@ -184,7 +184,9 @@ def _warm(name: str, folder: Path) -> tuple[dict[str, Any], Any]:
         "threads": len(os.listdir("/proc/self/task")),  # noqa: PTH208  # a count, no paths
         "stores": sorted(_stores_open() - before),
         "optional": [
-            name for name in ("fresh", "discard", "work", "effects") if hasattr(target, name)
+            name
+            for name in ("fresh", "discard", "work", "effects")
+            if callable(getattr(target, name, None))
         ],
         "version": sys.version.split()[0],
     }

@@ -64,11 +64,17 @@ class Premises:
         self._asked = itertools.count(1)
         # unique also where several workers have one server: pids of living processes differ
         self._numbers = itertools.count(os.getpid() * 1_000_000 + 1)
+        self._given: dict[str, Setting] = {}
         self.servers: tuple[RunningServer, ...] = ()
         self._began: list[RunningServer] = []
         try:
             for number, server in enumerate(ground.servers):
                 self._began.append(_started(parent.target, server, folder, number, ground.kept))
+            if ground.fresh and not ground.discards and not self._all_ours():
+                raise TargetProblem(
+                    f"{parent.target}: its server is yours, and the target has no discard(store). "
+                    "What fresh() makes for every schedule would stay there: remove it in discard."
+                )
             store = ground.template.store
             for endpoint in ground.endpoints:
                 address = store.get(endpoint) if isinstance(store, dict) else None
@@ -96,29 +102,49 @@ class Premises:
         for server in self.servers:
             self._serving(server)
         made = self._ask({"do": "fresh", "store": setting.store_for(STEWARD), "n": number})
-        return setting.with_store(made, f"s{number}-")
+        setting = self._given[setting.prefix] = setting.with_store(made, setting.prefix)
+        return setting
 
     def give_up(self, setting: Setting) -> None:
         """A schedule's store is no longer needed. In a server that is thrown away it may stay where
         it cannot be discarded (a client that hangs may hold its locks)."""
-        if not (self._ground.fresh and self._ground.discards):
-            return
-        try:
-            for server in self.servers:
-                self._serving(server)
-            self._ask({"do": "discard", "store": setting.store_for(STEWARD)}, DISCARD_DEADLINE_S)
-        except TargetProblem:
-            if not all(server.ours for server in self.servers):
-                raise
+        if self._ground.fresh and self._ground.discards:
+            try:
+                for server in self.servers:
+                    self._serving(server)
+                self._discard(setting)
+            except TargetProblem:
+                if not self._all_ours():
+                    raise
+        self._given.pop(setting.prefix, None)
 
     def close(self) -> None:
         """End the steward and the servers. More than once does no harm."""
+        if self._given and not self._all_ours():
+            self._discard_all()
         if self._steward is not None:
             self._end_steward(self._steward)
             self._steward = None
         for server in self._began:
             server.close()
         self._began = []
+
+    def _all_ours(self) -> bool:
+        return all(server.ours for server in self._began)
+
+    def _discard(self, setting: Setting) -> None:
+        self._ask({"do": "discard", "store": setting.store_for(STEWARD)}, DISCARD_DEADLINE_S)
+
+    def _discard_all(self) -> None:
+        """Leave nothing in a server that goes on: the adapter check gives up no store, and a run
+        that ends early has one in use. Whoever uses it still would hold its locks."""
+        with suppress(TargetProblem):  # the parent is gone, and its nodes with it
+            self._parent.end_nodes()
+        self._steward = None
+        for setting in self._given.values() if self._ground.discards else ():
+            with suppress(TargetProblem):  # it cannot be helped, and more is to be ended yet
+                self._discard(setting)
+        self._given.clear()
 
     def _serving(self, server: RunningServer) -> None:
         try:
