@@ -101,10 +101,24 @@ def _not_exercised(tally: RunTally, width: int) -> list[str]:
         f"family {name} cannot run on this machine: {why}"
         for name, why in sorted(tally.facts.left_out.items())
     ]
-    lines = gaps + lacking + _idle_points(tally) + claims + troubles + raced + left
+    unfit = _unfit_families(tally)
+    lines = gaps + lacking + unfit + _idle_points(tally) + claims + troubles + raced + left
     if not lines:
         return ["NOT exercised: nothing that was asked for"]
     return ["NOT exercised", *_listed(lines, width)]
+
+
+def _unfit_families(tally: RunTally) -> list[str]:
+    """Families that a target lacks something for, those of the same reason on one line."""
+    where: dict[tuple[str, str], list[str]] = {}
+    for target in tally.targets.values():
+        for name in tally.facts.required.families:
+            if why := target.facts.not_applicable.get(name):
+                where.setdefault((name, why), []).append(target.facts.name)
+    return [
+        f"family {name}: not applicable to {', '.join(targets)} ({why})"
+        for (name, why), targets in where.items()
+    ]
 
 
 def _idle_points(tally: RunTally) -> list[str]:

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from admitone.chaos.events import FaultOff, FaultOn
+from admitone.chaos.servers.postgres import PostgresServer
 from admitone.scenarios.conductor import Conductor
 from admitone.scenarios.families import Subjects, family, missing_here
 from admitone.scenarios.frame import lacks
 from admitone.scenarios.plan import Plan
 from admitone.scenarios.preflight import Fitting
+from admitone.scenarios.premises import USER_POSTGRES
 from tests.harness_world import conducted
 
 REFERENCE = "builtin:caplease-postgres"
@@ -72,6 +74,15 @@ def test_every_durable_write_is_struck_on_both_sides(
         for op in ("issue", "prepare", "commit", "revoke", "delegate"):
             assert (strike, op, "write1", "before") in shapes
             assert (strike, op, "write1", "after") in shapes
+
+
+def test_nothing_of_a_server_of_the_users_is_killed(
+    tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(USER_POSTGRES, postgres.address("user"))
+    with conducted(REFERENCE, tmp_path) as (_, fitting):
+        assert "no other is ever killed" in lacks(family("server"), fitting)
+        assert lacks(family("network"), fitting) == ""
 
 
 def test_a_ledger_in_a_file_has_no_server_to_be_killed(tmp_path: Path) -> None:

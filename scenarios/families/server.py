@@ -51,7 +51,11 @@ class ServerFamily:
 
     def lacks(self, survey: Survey) -> str:
         """Only servers of the suite's own are killed."""
-        return "" if survey.servers else "the suite runs no server for it"
+        if survey.servers:
+            return ""
+        if survey.links:
+            return "its server is not the suite's own, and no other is ever killed"
+        return "the suite runs no server for it"
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every strike at every spot; orders, budgets and sinks in turn."""

@@ -28,8 +28,8 @@ from .reports.summary_json import SummaryWriter, summary_text
 from .reports.text import clean_lines
 from .reports.writer import Fan, Writer
 from .scenarios.campaign import Campaign, Request, check_adapters
-from .scenarios.families import FAMILIES, missing_here
-from .scenarios.frame import required_of, target_facts
+from .scenarios.families import FAMILIES, family, missing_here
+from .scenarios.frame import lacks, required_of, target_facts
 from .scenarios.historyfile import HistoryProblem, read_history
 from .scenarios.preflight import Fitting
 from .scenarios.premises import CannotRun
@@ -120,11 +120,7 @@ def _play(
     references = frozenset(i for i, name in enumerate(request.targets) if is_reference(name))
     campaign = Campaign(request, fittings, folder, references)
     if not sum(campaign.planned.values()):
-        raise UsageProblem(
-            f"{', '.join(request.targets)}: nothing in {', '.join(request.families)} can be tried "
-            "on it: no stop was seen in an undisturbed use. Choose other families, or show the "
-            "ledger's durable writes with env.at."
-        )
+        raise UsageProblem(_nothing_to_try(request, fittings))
     _tidy(reports, options.json)
     facts = replace(_facts(request, fittings, campaign, options), left_out=left_out)
     tally = RunTally(facts)
@@ -158,6 +154,19 @@ def _play(
     if tally.stop_detail:
         print(f"admitone: {clean_lines(tally.stop_detail)}", file=sys.stderr)
     return tally.exit_code
+
+
+def _nothing_to_try(request: Request, fittings: tuple[Fitting, ...]) -> str:
+    tried = [(family(name), fitting) for fitting in fittings for name in request.families]
+    lacking = [lacks(*each) for each in tried]
+    why, todo = "; ".join(dict.fromkeys(lacking)), ""
+    if not all(lacking):
+        why = "no stop was seen in an undisturbed use"
+        todo = ", or show the ledger's durable writes with env.at"
+    return (
+        f"{', '.join(request.targets)}: nothing in {', '.join(request.families)} can be tried on "
+        f"it: {why}. Choose other families{todo}."
+    )
 
 
 @contextlib.contextmanager
