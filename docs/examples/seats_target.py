@@ -1,5 +1,7 @@
 """The adapter of a ledger on PostgreSQL: the suite starts the server, each store is a schema."""
 
+import threading
+
 import psycopg
 from seats import SCHEMA, Seats
 
@@ -7,10 +9,17 @@ from admitone.targets import contract as c
 
 
 class SeatsLedger:
-    """One client. Each method is one call to the library."""
+    """One client. Each method is one call to the library, by a connection of the thread's own."""
 
-    def __init__(self, seats):
-        self.seats = seats
+    def __init__(self, connect):
+        self.connect = connect
+        self.own = threading.local()
+
+    @property
+    def seats(self):
+        if not hasattr(self.own, "seats"):
+            self.own.seats = self.connect()
+        return self.own.seats
 
     def issue(self, call, confirmation, budget, context, validity):
         self.seats.grant(confirmation.event, budget)
@@ -49,7 +58,7 @@ class SeatsTarget:
             db.execute(f"DROP SCHEMA IF EXISTS {store['schema']} CASCADE")
 
     def open(self, store, env):
-        return SeatsLedger(Seats(store["postgres"], store["schema"]))
+        return SeatsLedger(lambda: Seats(store["postgres"], store["schema"]))
 
     def inspect(self, store, approval):
         query = (
@@ -69,6 +78,6 @@ class SeatsTarget:
         if isinstance(exc, psycopg.OperationalError):
             locked = exc.sqlstate in ("40001", "40P01", "55P03")  # nothing happened: try again
             return c.Busy("contention") if locked else c.Unknown(str(exc))
-        if isinstance(exc, psycopg.DataError):
-            return c.Refused("invalid")  # no column holds a budget of 2**70
+        if isinstance(exc, psycopg.DataError | psycopg.errors.DatatypeMismatch):
+            return c.Refused("invalid")  # no column holds a budget of 2**70, or of true
         return None
