@@ -23,7 +23,7 @@ from ..chaos.parent import TargetProblem, WarmParent
 from ..chaos.runfolder import Template
 from ..chaos.servers import RunningServer, ServerMissing, ServerProblem
 from ..chaos.servers.elsewhere import Elsewhere
-from ..targets.terms import Json, Server, Trust
+from ..targets.terms import POSTGRES, Json, Server, Trust
 from ..targets.values import ValueProblem, decode
 from .calls import Setting
 
@@ -184,12 +184,14 @@ def _started(target: str, server: Server, folder: Path, number: int, kept: Path)
     place.mkdir(parents=True, exist_ok=True)
     from ..chaos.servers.start import start  # a driver is loaded only where there is a server
 
+    named = os.environ.get(USER_POSTGRES) if server.argv[:1] == (POSTGRES,) else None
     try:
-        return start(server, place, kept, os.environ.get(USER_POSTGRES) or None)
+        return start(server, place, kept, named or None)
     except ServerMissing as missing:
         raise CannotRun(f"{target}: {missing}") from None
     except ServerProblem as problem:
-        raise TargetProblem(f"{target}: {problem}") from None
+        about = f"{target}: {USER_POSTGRES}" if named else target
+        raise TargetProblem(f"{about}: {problem}") from None
 
 
 def _elsewhere(target: str, endpoint: str, address: Json) -> RunningServer:

@@ -81,3 +81,15 @@ def test_an_adapter_that_cannot_tidy_is_refused(users: PostgresServer, tmp_path:
     ):
         pass
     assert schemas(users) == []
+
+
+def test_the_variable_is_named_where_its_server_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(USER_POSTGRES, "postgresql://ann:s3cr3t@127.0.0.1:none/db")
+    with (
+        pytest.raises(TargetProblem, match=f"{USER_POSTGRES}: the connection string") as told,
+        conducted("builtin:caplease-postgres", tmp_path),
+    ):
+        pass
+    assert "s3cr3t" not in str(told.value)
