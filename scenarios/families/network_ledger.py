@@ -20,7 +20,7 @@ from ..client import Client
 from ..plan import Plan, PlanProblem
 from ..scene import Scene, units
 from .network_sink import named
-from .spots import AROUND, Reached, ask_again, learn_from, reach
+from .spots import AROUND, Reached, learn_from, reach, recover_and_drain
 
 AT_COMMIT: Final = (
     "null",
@@ -85,16 +85,7 @@ def _play(
     if not scene.idle and point.kind == "write":
         happened = _happened(point.op, view, len(client.uses) - 1)
         stage.tally.fired.append((COMMIT, f"{fault.token}, {happened}"))
-    if client.authorization is None:
-        client.issue(healer)
-    scene.phase("recover")
-    if order == "retry":
-        ask_again(scene, client, found, healer)
-    client.recover(healer)
-    if order == "recover":
-        ask_again(scene, client, found, healer)
-    scene.drain(client, healer, plan.budget)
-    scene.end(client, healer)
+    recover_and_drain(scene, client, found, healer, order)
 
 
 def _hurt(

@@ -28,7 +28,7 @@ from ..scene import Abandoned, Scene
 from ..uses import admitting, ask
 from . import Subjects, budgeted, budgets_of
 from .held import carry_on
-from .spots import AROUND, Reached, ask_again, learn_from, reach, spot_of, spots
+from .spots import AROUND, Reached, learn_from, reach, recover_and_drain, spot_of, spots
 
 STRIKES: Final = ("session", "crash")
 ORDERS: Final = ("retry", "recover")
@@ -102,16 +102,7 @@ def _struck(plan: Plan, scene: Scene, strike: str, point: Point, order: str) -> 
     if victim.alive:
         stage.dismiss(victim)  # its connection is gone; whether it makes another is its own matter
     healer, _ = scene.healer(client, "after_fault")
-    if client.authorization is None:
-        client.issue(healer)
-    scene.phase("recover")
-    if order == "retry":
-        ask_again(scene, client, found, healer)
-    client.recover(healer)
-    if order == "recover":
-        ask_again(scene, client, found, healer)
-    scene.drain(client, healer, plan.budget)
-    scene.end(client, healer)
+    recover_and_drain(scene, client, found, healer, order)
 
 
 def _strike(scene: Scene, client: Client, found: Reached, strike: str) -> bool:

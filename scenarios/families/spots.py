@@ -135,7 +135,7 @@ def learn_from(client: Client, found: Reached) -> None:
         learn(client, found.use, found.pending)
 
 
-def ask_again(scene: Scene, client: Client, found: Reached | None, node: NodeHandle) -> None:
+def _ask_again(scene: Scene, client: Client, found: Reached | None, node: NodeHandle) -> None:
     """The benign retry of whatever was struck: the same attempt, nothing invented."""
     use = found.use if found is not None else None
     if found is None or client.authorization is None:
@@ -151,3 +151,20 @@ def ask_again(scene: Scene, client: Client, found: Reached | None, node: NodeHan
             client.carry_out(node, use, use.admission)
     elif scene.facts.attempt_identity or not use.unknown:
         client.finish(node, use)
+
+
+def recover_and_drain(
+    scene: Scene, client: Client, found: Reached | None, healer: NodeHandle, order: str
+) -> None:
+    """A fresh process recovers, what was struck is asked for again in the plan's order, and honest
+    clients use what is left."""
+    if client.authorization is None:
+        client.issue(healer)
+    scene.phase("recover")
+    if order == "retry":
+        _ask_again(scene, client, found, healer)
+    client.recover(healer)
+    if order == "recover":
+        _ask_again(scene, client, found, healer)
+    scene.drain(client, healer, int(str(client.approval.budget)))
+    scene.end(client, healer)
