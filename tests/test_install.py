@@ -95,11 +95,21 @@ def test_the_one_that_the_user_names_goes_first(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     toxiproxy_saying(machine, "toxiproxy-server version 2.9.0")
-    named = program(machine / "mine", "#!/bin/sh\n")
+    named = program(machine / "mine", "#!/bin/sh\necho toxiproxy-server version git\n")
     monkeypatch.setenv(programs.TOXIPROXY_VARIABLE, str(named))
     assert find_toxiproxy() == Found(named, programs.TOXIPROXY_VARIABLE)
     monkeypatch.setenv(programs.TOXIPROXY_VARIABLE, str(machine / "other"))
     with pytest.raises(ServerMissing, match="other, which is no program"):
+        seek_toxiproxy()
+
+
+@pytest.mark.parametrize("said", ["toxiproxy-server version 2.4.0", "true (GNU coreutils) 9.1", ""])
+def test_another_program_that_the_user_names_is_told(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    named = program(machine / "mine", f"#!/bin/sh\necho '{said}'\n")
+    monkeypatch.setenv(programs.TOXIPROXY_VARIABLE, str(named))
+    with pytest.raises(ServerMissing, match=r"mine, which is no Toxiproxy .* Run: admitone inst"):
         seek_toxiproxy()
 
 

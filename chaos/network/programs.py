@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -114,16 +115,17 @@ def seek_toxiproxy() -> Found | str:
     """The one that the user names, else a fitting one on the PATH, else the one built here, else
     why one that is here was not taken. Raises ``ServerMissing`` where the name leads nowhere."""
     if named := os.environ.get(TOXIPROXY_VARIABLE):
-        if found := shutil.which(named):
+        found = shutil.which(named)
+        if found and _fits(said := version_said(found), nameless=True):
             return Found(Path(found).absolute(), TOXIPROXY_VARIABLE)
+        what = f"no Toxiproxy of version 2.5 to 2.x (it says {said!r})" if found else "no program"
         raise ServerMissing(
-            f"{TOXIPROXY_VARIABLE} names {named}, which is no program. Name a toxiproxy-server, "
-            f"or unset it and run: {INSTALL_TOXIPROXY}"
+            f"{TOXIPROXY_VARIABLE} names {named}, which is {what}. Name a toxiproxy-server, "
+            f"or unset it. Run: {INSTALL_TOXIPROXY}"
         )
     refused = ""
     if on_path := shutil.which("toxiproxy-server"):
-        numbers = re.search(r"\b(\d+)\.(\d+)", version_said(on_path))
-        if numbers and _OLDEST <= (int(numbers[1]), int(numbers[2])) < _TOO_NEW:
+        if _fits(version_said(on_path)):
             return Found(Path(on_path).absolute(), "on the PATH")
         refused = f" ({on_path} is none of version 2.5 to 2.x)"
     if os.access(TOXIPROXY.built, os.X_OK):
@@ -131,6 +133,16 @@ def seek_toxiproxy() -> Found | str:
     return refused
 
 
+def _fits(said: str, *, nameless: bool = False) -> bool:
+    """Whether a program that says this of its version is a Toxiproxy that will do. ``nameless``:
+    one whose builder gave it no number will do too."""
+    numbers = re.search(r"\b(\d+)\.(\d+)", said)
+    if numbers is None:
+        return nameless and "toxiproxy" in said.lower()
+    return _OLDEST <= (int(numbers[1]), int(numbers[2])) < _TOO_NEW
+
+
+@lru_cache(maxsize=8)
 def version_said(program: str) -> str:
     """What a Toxiproxy says of its version; empty if it says none."""
     try:
@@ -144,4 +156,4 @@ def version_said(program: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout[:200].decode("utf-8", "replace") if done.returncode == 0 else ""
+    return done.stdout[:200].decode("utf-8", "replace").strip() if done.returncode == 0 else ""

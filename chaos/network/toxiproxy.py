@@ -53,7 +53,8 @@ class Toxiproxy:
         try:
             assert self._guard.stdout is not None
             self.pid = int(self._guard.stdout.readline())
-            self._pidfd = os.pidfd_open(self.pid)
+            with suppress(ProcessLookupError):  # it has ended already
+                self._pidfd = os.pidfd_open(self.pid)
             self.host = HOST
             self.port = self._own_port()
         except BaseException:
@@ -99,7 +100,7 @@ class Toxiproxy:
 
     def _own_port(self) -> int:
         """Where *this* process listens, once it does."""
-        until = time.monotonic() + START_DEADLINE_S
+        until = time.monotonic() + (START_DEADLINE_S if self._pidfd >= 0 else 0.0)
         while time.monotonic() < until:
             with suppress(psutil.Error):
                 for socket in psutil.Process(self.pid).net_connections(kind="tcp4"):
