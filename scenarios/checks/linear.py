@@ -65,9 +65,9 @@ def operations(story: Story, label: LabelStory, *, precise: bool) -> list[Placed
             continue  # whoever asks for what was never issued may be told that nothing is left
         if call.honest and call.owner not in owners and call.invoked.context is None:
             found += _refusal(story, call, precise=precise, again=again)
-    counts = story.claims("revoke_counts")
-    for call in root_revokes(label) if story.claims("revoke") else ():
-        found.append(_revoke(call, counts=counts))
+    counts, stops = story.claims("revoke_counts"), story.claims("revoke")
+    for call in root_revokes(label):  # one that promises nothing may still be why units are gone
+        found.append(_revoke(call, counts=counts) if stops else (Revoke(call.began), call.began))
     return found
 
 

@@ -329,3 +329,13 @@ def guarded_takeover_of_a_unit_whose_effect_never_left() -> History:
     h.end(first, effects=1)
     h.read(slots={"s1": "committed"})
     return h.history()
+
+
+def what_is_revoked_is_exhausted_where_no_revoke_is_claimed() -> History:
+    h = Builder()
+    h.issue()
+    h.revoke()
+    h.prepare("r1", refused="exhausted")
+    h.prepare("r2", refused="exhausted")
+    h.read(revoked=1)
+    return h.history()
