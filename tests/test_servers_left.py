@@ -21,7 +21,7 @@ from admitone.chaos.servers.image import Image
 from admitone.chaos.servers.owner import Owner, owner_for, unprivileged
 from admitone.chaos.servers.postgres import PostgresServer
 from admitone.chaos.servers.segments import postmaster_of
-from admitone.chaos.servers.tree import is_dead, members, pauses
+from admitone.chaos.servers.tree import is_dead, kill_tree, members, pauses
 from tests.postgres_world import connected
 
 DEADLINE_S: Final = 30.0
@@ -124,6 +124,29 @@ def test_a_harness_killed_while_its_server_is_stopped_leaves_nothing(
         process.kill()
     until(lambda: all(map(is_dead, tree)), "its server is dead")
     until(lambda: not folder.exists() and not mentioning(folder), "all is gone")
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["running", "killed"])
+def test_its_folder_may_be_removed_by_others_meanwhile(
+    server_folder: Path, postgres_image: Image, killed: bool
+) -> None:
+    """A run that ends at once kills its workers, and then removes its own folder."""
+    folder = server_folder / f"removed{killed}"
+    with harness(folder, postgres_image.folder.parent) as process:
+        pid = said(process)
+        [guardian] = [it for it in mentioning(folder) if it not in {pid, process.pid}]
+        left = postmaster_of(folder / "data")
+        assert left is not None
+        assert left.segment is not None
+        os.kill(guardian, signal.SIGSTOP)
+        assert not killed or kill_tree(pid)
+        process.kill()
+        shutil.rmtree(folder)
+        assert segment_exists(left.segment[1])
+        os.kill(guardian, signal.SIGCONT)
+    until(lambda: is_dead(guardian), "its guardian is gone")
+    assert is_dead(pid)
+    assert not segment_exists(left.segment[1])
 
 
 def making(kept: Path) -> tuple[int, list[Path]]:

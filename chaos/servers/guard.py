@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import ServerProblem
-from .segments import remove_segment
-from .tree import kill_tree, look, pauses
+from .segments import remove_segment, remove_segments_of
+from .tree import kill_tree, look, members, pauses
 
 DATA = "data"
 """Where, in its folder, a PostgreSQL server has its data."""
@@ -77,10 +77,15 @@ def main(harness: int, folder: str) -> None:
     """The guardian's process: wait for the end of the harness, then leave nothing of the server."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    server, begun = _last_server(harness)
+    servers = _servers(harness)
+    server, begun = servers[-1] if servers else (0, 0)
+    makers = [pid for pid, _ in servers if pid][-1:]
     process = look(server) if server else None
     if process is not None and process.begun == begun:
+        makers += [process.pid for process in members(server)]
         kill_tree(server)
+    # by their makers: whoever ended the harness may remove its folders just now
+    remove_segments_of(makers)
     if not Path(folder).exists():
         return
     remove_segment(Path(folder) / DATA)
@@ -92,8 +97,8 @@ def main(harness: int, folder: str) -> None:
             return
 
 
-def _last_server(harness: int) -> tuple[int, int]:
-    """Wait until the harness is gone; what it last said. A forked copy of it may hold the pipe
+def _servers(harness: int) -> list[tuple[int, int]]:
+    """Wait until the harness is gone; what it said lately. A forked copy of it may hold the pipe
     open, hence the second descriptor."""
     said = b""
     os.set_blocking(0, False)
@@ -113,9 +118,8 @@ def _last_server(harness: int) -> tuple[int, int]:
                 break
             said = (said + data)[-4096:]
         if any(descriptor != 0 for descriptor in seen):
-            lines = said.split(b"\n")[:-1]
-            pid, begun = lines[-1].split() if lines else (0, 0)
-            return int(pid), int(begun)
+            lines = [line.split() for line in said.split(b"\n")[:-1]]
+            return [(int(line[0]), int(line[1])) for line in lines if len(line) == 2]
 
 
 def _packages() -> str:

@@ -37,6 +37,9 @@ _INITDB = (
     *("--no-sync", "--no-instructions", "--no-clean", "--username", USER, "--auth", "trust"),
     *("--encoding", "UTF8", "--locale", "C", "--wal-segsize", "1"),
 )
+_KEPT = "initdb: data directory"
+"""What it says of --no-clean: what it leaves is removed here, when its memory was found by it."""
+
 _SETTLE = f"ALTER DATABASE postgres RENAME TO {DATABASE};\n"
 
 
@@ -126,9 +129,9 @@ class Image:
                 process.wait()
             guard.started(0)
         if code != 0:
-            raise ServerProblem(
-                _no_place("made", place, f"{program} failed ({code}): {log.tail()}")
-            )
+            told = [line for line in log.tail().splitlines() if not line.startswith(_KEPT)]
+            problem = f"{program} failed ({code}): {' '.join(told)}"
+            raise ServerProblem(_no_place("made", place, problem))
 
 
 def _no_place(what: str, folder: Path, problem: str) -> str:

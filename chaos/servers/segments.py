@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -61,33 +61,58 @@ def remove_segment(data: Path) -> bool:
     server = postmaster_of(data)
     if server is None or server.segment is None:
         return False
+    return any(_removed(it) for it in _segments([server.pid]) if it.named == server.segment)
+
+
+def remove_segments_of(makers: Collection[int]) -> None:
+    """The same for dead servers whose data may be gone, by their numbers. What another program
+    made, to which a number may have come, does not look like theirs."""
+    for segment in _segments(makers):
+        if _header_of(segment) is not None:
+            _removed(segment)
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """A line of the kernel's table. ``named``: key and id."""
+
+    named: tuple[int, int]
+    maker: int
+    attached: int
+
+
+def _segments(makers: Collection[int]) -> Iterator[_Segment]:
+    """What these processes made, and what is left of it."""
+    if not makers or not _TABLE.exists():
+        return
+    for line in _TABLE.read_text().splitlines()[1:]:
+        key, identifier, _, _, maker, _, attached = (int(field) for field in line.split()[:7])
+        if maker in makers:
+            yield _Segment((key, identifier), maker, attached)
+
+
+def _removed(segment: _Segment) -> bool:
     for _ in pauses(_ORPHANS_S):
-        attached = _attached(server.segment, server.pid)
-        if attached is None:
+        now = [it for it in _segments([segment.maker]) if it.named == segment.named]
+        if not now:
             return False
-        if attached == 0:
-            identifier = server.segment[1]
-            for file in _files_of(identifier, server.pid):
+        if now[0].attached == 0:
+            for file in _files_of(segment):
                 file.unlink(missing_ok=True)
-            return bool(ctypes.CDLL(None).shmctl(identifier, _IPC_RMID, None) == 0)
+            return bool(ctypes.CDLL(None).shmctl(segment.named[1], _IPC_RMID, None) == 0)
     return False
 
 
-def _attached(segment: tuple[int, int], maker: int) -> int | None:
-    """How many processes hold it; None where there is no such segment of this maker."""
-    if not _TABLE.exists():
-        return None
-    for line in _TABLE.read_text().splitlines()[1:]:
-        key, identifier, _, _, made_by, _, attached = (int(field) for field in line.split()[:7])
-        if ((key, identifier), made_by) == (segment, maker):
-            return attached
-    return None
+def _header_of(segment: _Segment) -> int | None:
+    """The number of its first file in /dev/shm, 0 if it has none; None: it is no such segment."""
+    magic, maker, _, _, first = _HEADER.unpack(_read(segment.named[1], _HEADER.size))
+    return int(first) if (magic, maker) == (_HEADER_MAGIC, segment.maker) else None
 
 
-def _files_of(identifier: int, maker: int) -> Iterator[Path]:
+def _files_of(segment: _Segment) -> Iterator[Path]:
     """The files that a server's segment leads to. None where it kept them in its data folder."""
-    magic, made_by, _, _, first = _HEADER.unpack(_read(identifier, _HEADER.size))
-    if (magic, made_by) != (_HEADER_MAGIC, maker) or not first:
+    first = _header_of(segment)
+    if not first:
         return
     control = _DYNAMIC / f"PostgreSQL.{first}"
     try:
