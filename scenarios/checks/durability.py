@@ -9,6 +9,7 @@ from ...targets.terms import SlotView
 from ..story import LabelStory, Reading, Story
 from ..story.audits import surely_changed
 from ..story.calls import FOREVER, CallStory
+from ..story.withdrawals import one_record
 from .ruling import Check, Docket, Ruling
 
 _KEEPS_HELD = ("none", "takeover", "in_doubt")
@@ -185,7 +186,46 @@ def _audit_grows(story: Story) -> Ruling:
                 + f" were acknowledged; the count went {before.view.count} -> {after.view.count}",
                 (before.at, *(c.ended for c in inside), after.at),
             )
+    _audit_complete(story, docket)
     return docket.ruling()
+
+
+def _audit_complete(story: Story, docket: Docket) -> None:
+    """From the first copy to the last, a record for each transition that the last views show: also
+    for one of which nobody heard, and which nobody asked for again."""
+    if len(story.audits) < 2:
+        return
+    first, last = story.audits[0], story.audits[-1]
+    calls = [c for c in story.calls.values() if c.op not in ("open", "audit")]
+    inside = all(c.began > first.at and (c.took_nothing or c.ended < last.began) for c in calls)
+    if not inside or not story.keeps_until(first.began, last.at):
+        return
+    shown = {label.label: _transitions(story, label) for label in story.labels}
+    grown, needed = last.view.count - first.view.count, sum(shown.values())
+    docket.tried(needed)
+    if 0 <= grown < needed:
+        docket.breach(
+            next(label for label, count in shown.items() if count),
+            f"audit records added = {grown} < transitions shown = {needed}",
+            "each operation that changed the ledger left at least one record",
+            f"the last view shows {needed} transitions (issued, admitted, committed); the count "
+            f"went {first.view.count} -> {last.view.count}",
+            (first.at, last.at, *(r.at for r in (x.final for x in story.labels) if r is not None)),
+        )
+
+
+def _transitions(story: Story, label: LabelStory) -> int:
+    """The fewest operations that can have led to what the last view shows."""
+    final = label.final
+    if final is None or not final.known or not final.says_units or not one_record(label):
+        return 0
+    issued = story.facts.issues == "stored" and any(True for _ in label.of("issue"))
+    committing = {c.owner for c in label.of("commit") if not c.took_nothing}
+    settled = label.unnamed or any(
+        e.kind == "settled" for a in label.admissions for e in a.evidence
+    )
+    committed = 0 if settled else min(final.count("committed"), len(committing))
+    return issued + final.admitted + committed
 
 
 def _audit_holds(story: Story) -> Ruling:
@@ -249,7 +289,8 @@ CHECKS = (
         "audit",
         "the paper: every transition appends to the audit chain",
         "Between two copies of the audit head the count grew by less than the number of "
-        "acknowledged operations that changed the ledger. Repetitions are not counted.",
+        "acknowledged operations that changed the ledger, or, from the first copy to the last, by "
+        "less than the transitions that the last view shows. Repetitions are not counted.",
         "The audit row is written in a transaction of its own, or its failure is only logged.",
         "Append the record in the transaction of the transition that it describes.",
         _audit_grows,

@@ -217,6 +217,22 @@ def ao703_no_record_of_an_admission_whose_reply_was_lost() -> History:
     return h.history()
 
 
+def ao703_no_record_of_an_admission_that_only_recovery_saw() -> History:
+    h = Builder(claims=["audit", "durable_process"], facts=SLOTS)
+    h.audit(0)
+    h.issue()
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.recover(Admission("R", "s1", "k1", attempt="a1"))
+    end = Use("r1", "a1", Admission("R", "s1", "k1"))
+    h.effect(end, node="n9")
+    h.commit(end, node="n9")
+    h.phase("end")
+    h.audit(2)
+    h.read(slots={"s1": "committed"}, keys={"s1": "k1"}, attempts={"s1": "a1"})
+    return h.history()
+
+
 def ao704_does_not_verify() -> History:
     h = Builder(claims=["audit"])
     h.audit(3, ok=False)

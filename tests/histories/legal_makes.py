@@ -81,6 +81,20 @@ def recovery_sends_before_the_executor_does() -> History:
     return h.history()
 
 
+def recovery_that_settles_two_units_in_one_record() -> History:
+    h = Builder(budget=2, claims=EVERYTHING, facts=ATTEMPTS)
+    h.audit(0)
+    h.issue()
+    for request in ("r1", "r2"):
+        h.effect(h.prepare(request, key=f"k-{request}"), how="dropped")
+    settled = tuple(Admission("R", key=f"k-r{n}", attempt=f"a{n}") for n in (1, 2))
+    h.recover(settled=settled)
+    h.phase("end")
+    h.audit(4)
+    h.read(committed=2)
+    return h.history()
+
+
 def guarded_recovery_sends_what_was_turned_away(again: bool = False) -> History:
     """The effect was definitely not applied, which the client heard, and its unit is kept for it
     ("blocked"): recovery sends it again, and then it is done."""
