@@ -206,6 +206,33 @@ def test_an_id_that_cannot_be_played(say: Say, identity: str, parts: tuple[str, 
     assert [part for part in parts if part not in message] == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "variable"),
+    [
+        (("run", "--family", "network"), "ADMITONE_TOXIPROXY"),
+        (("replay", "caplease-sqlite/network:sink.null.retry.b1.idem.s0@1"), "ADMITONE_TOXIPROXY"),
+        (("run", "caplease-postgres"), "ADMITONE_PG_BIN"),
+        (("replay", GOOD.replace("correct/counter", "caplease-postgres")), "ADMITONE_PG_BIN"),
+    ],
+    ids=["no proxy to run", "no proxy to replay", "no server to run", "no server to replay"],
+)
+def test_what_this_machine_lacks_is_no_mistake(
+    scratch: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    variable: str,
+) -> None:
+    monkeypatch.chdir(scratch)
+    monkeypatch.setenv(variable, str(scratch / "nothing"))
+    code = main(arguments)
+    said = Ran(code, *capfd.readouterr()).said
+    assert code == 3
+    assert said.startswith("admitone: could not run: ")
+    assert f"{variable} names" in said
+    assert " Run: " in said
+
+
 @pytest.mark.parametrize("command", ["judge", "report"])
 @pytest.mark.parametrize("content", [b"", b"\xff\x00", b"[]\n", b'{"kind": 1}\n', b"{" * 100_000])
 def test_a_file_of_something_else(say: Say, scratch: Path, command: str, content: bytes) -> None:

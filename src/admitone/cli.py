@@ -72,6 +72,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 4
 
 
+def could_not_run(lacking: object) -> int:
+    """Say what this machine lacks, with the command that brings it; the exit code."""
+    from .reports.text import clean_lines
+
+    print(f"admitone: could not run: {clean_lines(lacking)}", file=sys.stderr)
+    return 3
+
+
 @contextlib.contextmanager
 def _interrupted_by(*numbers: signal.Signals) -> Iterator[None]:
     """Take these like Ctrl-C: end what was started, and leave a partial report. One that the

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from .chaos.parent import TargetProblem, WarmParent
 from .chaos.runfolder import RunFolder
-from .cli import UsageProblem
+from .cli import UsageProblem, could_not_run
 from .reports.lanes import lanes
 from .reports.text import clean
 from .scenarios.conductor import Conductor, Played
-from .scenarios.families import family
+from .scenarios.families import family, missing_here
 from .scenarios.plan import Plan, PlanProblem
 from .scenarios.preflight import Fitting, fit
+from .scenarios.premises import CannotRun
 from .targets.registry import is_reference
 
 
@@ -24,28 +25,32 @@ def replay(options: argparse.Namespace) -> int:
         family(plan.family)
     except PlanProblem as problem:
         raise UsageProblem(f"replay: {problem}") from None
+    if lacking := missing_here([plan.family]).get(plan.family):
+        return could_not_run(f"family {plan.family}: {lacking}")
     if options.keep is not None:
         _empty_folder(options.keep)
     with RunFolder() as folder:
         try:
-            parent = WarmParent(plan.target, folder.path, folder.path / "output.log")
-            fitting = _fitted(parent, folder.path, options)
+            plays, output = _played(plan, folder.path, options)
+        except CannotRun as absent:
+            return could_not_run(absent)
         except TargetProblem as problem:
             raise UsageProblem(str(problem)) from None
-        conductor = Conductor(
-            parent,
-            fitting,
-            folder.path,
-            reference=is_reference(plan.target),
-            sink=options.sink,
-        )
-        try:
-            plays = [conductor.play(plan, keep=options.keep, virgin=True)]
-            plays += [conductor.play(plan, virgin=True) for _ in range(options.times - 1)]
-            output = conductor.output()
-        finally:
-            conductor.close()
     return _tell(plays, output)
+
+
+def _played(plan: Plan, folder: Path, options: argparse.Namespace) -> tuple[list[Played], str]:
+    """Play it as often as was asked for; and what the target printed."""
+    parent = WarmParent(plan.target, folder, folder / "output.log")
+    fitting = _fitted(parent, folder, options)
+    reference = is_reference(plan.target)
+    conductor = Conductor(parent, fitting, folder, reference=reference, sink=options.sink)
+    try:
+        plays = [conductor.play(plan, keep=options.keep, virgin=True)]
+        plays += [conductor.play(plan, virgin=True) for _ in range(options.times - 1)]
+        return plays, conductor.output()
+    finally:
+        conductor.close()
 
 
 def _fitted(parent: WarmParent, folder: Path, options: argparse.Namespace) -> Fitting:

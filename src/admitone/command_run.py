@@ -19,7 +19,7 @@ from pathlib import Path
 from . import __version__
 from .chaos.parent import TargetProblem
 from .chaos.runfolder import RunFolder
-from .cli import UsageProblem
+from .cli import UsageProblem, could_not_run
 from .reports.closing import Closing
 from .reports.folder import ReportFolder, ReportProblem
 from .reports.journal import JournalWriter
@@ -45,8 +45,11 @@ def run(options: argparse.Namespace) -> int:
     """Run the campaign that the options ask for; the exit code."""
     targets = tuple(dict.fromkeys(options.targets)) or (DEFAULT_TARGET,)
     families = _families(options.family)
+    missing = missing_here(families)
+    if len(missing) == len(families):
+        return could_not_run("\n".join(f"family {name}: {why}" for name, why in missing.items()))
     # asked for by name, or strictly, such a family could not run, and says so by the exit code
-    left_out = {} if options.family or options.strict else missing_here(families)
+    left_out = {} if options.family or options.strict else missing
     families = tuple(name for name in families if name not in left_out)
     try:
         reports = ReportFolder.prepare(options.report_dir)
@@ -73,9 +76,8 @@ def run(options: argparse.Namespace) -> int:
     with RunFolder() as folder:
         try:
             fittings = check_adapters(targets, folder.path, options.sink)
-        except CannotRun as missing:
-            print(f"admitone: could not run: {clean_lines(missing)}", file=sys.stderr)
-            return 3
+        except CannotRun as lacking:
+            return could_not_run(lacking)
         except TargetProblem as problem:
             raise UsageProblem(str(problem)) from None
         return _play(request, fittings, folder.path, reports, options, left_out)
