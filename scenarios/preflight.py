@@ -103,19 +103,18 @@ def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> tuple[Gro
     heard = node.hear(deadline_s)
     node.kill()
     parent.reap(node.pid)
-    name = parent.target
+    name, optional = parent.target, parent.greeting.optional
     if not isinstance(heard, Said):
         raise TargetProblem(f"{name}: deploy() ended without an answer: {heard}")
     if "unclassified" in heard.message:
-        raised = heard.message.get("raised", "")
-        raise TargetProblem(f"{name}: deploy() raised {heard.message['unclassified']}\n{raised}")
+        raised = f"{heard.message['unclassified']}\n{heard.message.get('raised', '')}"
+        raise TargetProblem(f"{name}: deploy() raised {raised}")
     try:
         deployment = decode(heard.message.get("value"))
     except (ValueProblem, RecursionError) as problem:
         raise TargetProblem(f"{name}: deploy(): {problem}; its store must be plain JSON") from None
     if not isinstance(deployment, Deployment):
         raise TargetProblem(f"{name}: deploy() must return Deployment(store=…), not {deployment!r}")
-    optional = parent.greeting.optional
     if deployment.servers and not isinstance(deployment.store, dict):
         raise TargetProblem(
             f"{name}: deploy() names servers, so its store must be an object: the address of each "

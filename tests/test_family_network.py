@@ -17,8 +17,9 @@ from tests.harness_world import conducted
 from tests.played import acquitted, codes, played
 from tests.test_family_server import REFERENCE, plan_named
 
+ORDERS = network_sink.ORDERS
 SINK = [
-    f"sink.{fault}.{network_sink.ORDERS[n % len(network_sink.ORDERS)]}.b{n % 2 + 1}.{('idem', 'ctrl')[n // 2 % 2]}.s{n}"
+    f"sink.{fault}.{ORDERS[n % len(ORDERS)]}.b{n % 2 + 1}.{('idem', 'ctrl')[n // 2 % 2]}.s{n}"
     for n, fault in enumerate(network_sink.FAULTS)
 ]
 LATE = ("sink.late.retry.b1.idem.s1", "sink.late.detour.b2.idem.s2", "sink.late.recover.b1.ctrl.s3")
