@@ -60,7 +60,8 @@ class Use:
 class Client:
     """One authorization and its uses. ``label`` is planted in the arguments of the call.
 
-    ``acting``: under which delegated context it is used, where it is a child.
+    ``acting``: under which delegated context it is used, where it is a child. ``strange``: records
+    of other clients, whose units are not resumed here.
     """
 
     stage: Stage
@@ -71,6 +72,7 @@ class Client:
     uses: list[Use] = field(default_factory=list)
     keys: dict[str, str] = field(default_factory=dict)
     acting: Context | None = None
+    strange: set[str] = field(default_factory=set)
 
     @property
     def executor(self) -> str:
@@ -253,7 +255,8 @@ class Client:
         """Carry out what a recovery handed back; what is still open then, under a twist."""
         value = pending.answer.value if pending.answer is not None else None
         resumed = value.resume if isinstance(value, Recovered) else ()
-        waits = [self._resume(node, admission, twist) for admission in resumed]
+        mine = [admission for admission in resumed if admission.record not in self.strange]
+        waits = [self._resume(node, admission, twist) for admission in mine]
         return [each for each in waits if each is not None]
 
     def _resume(self, node: NodeHandle, admission: Admission, twist: Twist) -> Pending | None:

@@ -128,6 +128,10 @@ class Scene:
         self.phase("drain")
         if node.alive:
             client.audit(node, "drain")
+        self.use_up(client, node, budget)
+
+    def use_up(self, client: Client, node: NodeHandle, budget: int) -> None:
+        """The same within a phase that has begun: where there are several to be drained."""
         for _ in range(DRAIN_EXTRA):
             if client.authorization is None and node.alive:
                 client.issue(node)  # it was not served while others were hurt; now it must be
@@ -147,6 +151,11 @@ class Scene:
         self.phase("end")
         if node.alive:
             client.audit(node, "final")
+        self.look(client, node)
+
+    def look(self, client: Client, node: NodeHandle) -> None:
+        """The last reading of one authorization."""
+        if node.alive:
             self.stage.inspect(node, client.known, client.label, "final")
 
 

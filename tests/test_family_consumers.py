@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from admitone.reports.lanes import conclusion
-from admitone.scenarios.calls import Pending
+from admitone.scenarios.calls import Answer, Pending, Subject
+from admitone.scenarios.client import Client
 from admitone.scenarios.families import Subjects, replays
 from admitone.scenarios.families.consumers import ConsumersFamily
 from admitone.scenarios.families.stress import RACES, overlapped
 from admitone.scenarios.plan import Plan, PlanProblem
 from admitone.scenarios.results import Finding
+from admitone.targets.declaration import Facts
+from admitone.targets.replies import Recovered
+from admitone.targets.terms import Admission
 from tests.harness_world import conducted
 from tests.played import codes, played
 
@@ -24,6 +29,9 @@ PAIRS = (
     "held.commit.statement2.after.b1.idem.s0",
     "held.commit-recover.commit.write1.before.b1.idem.s0",
     "held.recover.statement1.after.b2.idem.s0",
+    "held.apart.issue.write1.before.b1.idem.s0",
+    "held.apart.prepare.statement2.after.b2.idem.s0",
+    "held.apart.commit.write1.before.b1.idem.s0",
     "stress.use.mixed.16.barrier.b5.idem.s0",
     "stress.after.lanes.8.barrier.b1.ctrl.s0",
     "stress.same.nodes.8.barrier.b2.ctrl.s0",
@@ -52,6 +60,26 @@ def test_a_held_race_convicts(target: str, plan: str, code: str, scratch: Path) 
     [result] = played(target, "consumers", scratch, [plan])
     assert code in codes([result])
     assert result.races_overlapped == 1
+
+
+@pytest.mark.xdist_group("caplease-postgres")
+def test_an_authorization_that_meets_another_one_convicts(scratch: Path) -> None:
+    """Nothing of one authorization alone aborts that transaction."""
+    target, point = "py:tests.lying_postgres:ForgetsWhatFailed", "prepare.statement2.after"
+    names = [f"held.{point}.b1.idem.s0", f"held.apart.{point}.b1.idem.s0"]
+    alone, met = played(target, "consumers", scratch, names)
+    assert (alone.verdict, alone.findings) == ("passed", ())
+    assert "AO102" in codes([met])
+
+
+def test_units_of_a_stranger_are_left_to_him(monkeypatch: pytest.MonkeyPatch) -> None:
+    resumed: list[str] = []
+    monkeypatch.setattr(Client, "_resume", lambda _, __, found, ___: resumed.append(found.record))
+    client = Client(cast(Any, None), Facts(), "ao:0", cast(Any, None), strange={"theirs"})
+    answer = Answer("granted", Recovered((Admission("mine"), Admission("theirs"))))
+    node = cast(Any, None)
+    client.resume(node, Pending(1, "recover", node, Subject("ao:0"), answer=answer))
+    assert resumed == ["mine"]
 
 
 def test_free_races_convict_select_then_update(scratch: Path) -> None:

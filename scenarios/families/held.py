@@ -11,6 +11,8 @@ The other pairs are named before the point:
 ``same``           one attempt is sent twice at once.
 ``trio``           two others run through, one after the other: with b = 2 the update that was lost
                    shows only in a third admission.
+``apart``          two authorizations, which share nothing but what all of them share: an audit
+                   chain, a counter, a lock, an error of one that the other is told of.
 ``commit-recover`` one commits, and the other recovers and resumes what it finds.
 """
 
@@ -31,7 +33,7 @@ from ..plan import Plan
 from ..race import HOLD_S, RACE, hold_s, meet, point_of, tokens_of
 from ..scene import Scene
 from ..uses import admitting, ask
-from . import Subjects, budgeted, budgets_of
+from . import Subjects, apart, budgeted, budgets_of
 
 TOPIC: Final = "held"
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
@@ -70,6 +72,8 @@ def _pairs(subject: Subjects) -> Iterator[tuple[tuple[str, ...], str, tuple[int,
         yield ("same",), op, budgets[-1:]
     if len(budgets) > 1:
         yield ("trio",), op, budgets[-1:]
+    for each in ("issue", op, "commit"):
+        yield ("apart",), each, budgets[-1:]
     if "commit" in survey.operations:
         yield (), "commit", budgets[:1]
         if "recover" in survey.operations:
@@ -82,6 +86,9 @@ def run(plan: Plan, scene: Scene) -> None:
     """Play one plan."""
     budgeted(plan, scene.declaration)
     pair, point = plan.params[1:-3], point_of(plan, scene.survey, plan.params[-3:])
+    if pair == ("apart",):
+        apart.run(plan, scene, point)
+        return
     client = scene.approve(plan.budget)
     first = scene.victim(client.executor)
     second = scene.helper(client.executor)
