@@ -122,6 +122,14 @@ class WarmParent:
                 node.kill()
             self.reap(node.pid)
 
+    def learn(self) -> None:
+        """Have the nodes to come forked by the example of those that live now."""
+        try:
+            self._control.sendall(b"learn")
+        except OSError:
+            raise TargetProblem(self._died()) from None
+        self._receive(ANSWER_DEADLINE_S)
+
     def close(self) -> None:
         """End the parent and with it every node it made."""
         self._control.close()

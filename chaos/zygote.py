@@ -5,8 +5,9 @@ no store is open and no second thread runs when it forks (both are checked and s
 is alone with its own descriptors, and all of them die with this process.
 
 Started as ``python -m admitone.chaos.zygote FD TARGET FOLDER``; speaks over FD: one line of
-greeting, then requests: the bare bytes ``fork`` (with the node's end of a socket as ancillary data)
-and ``reap``, each answered by one line with the statuses of children that ended since.
+greeting, then requests: the bare bytes ``fork`` (with the node's end of a socket as ancillary
+data), ``reap``, and ``learn`` (from the nodes that live now, see ``hotpages.py``), each answered by
+one line with the statuses of children that ended since.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from typing import Any
 
 from .channel import Channel
 from .dense import fill_holes
+from .hotpages import HotPages
 from .probes import sight
 from .stops import Stops
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_THP_DISABLE = 41
 
 
 def main(arguments: list[str]) -> None:
@@ -37,6 +40,7 @@ def main(arguments: list[str]) -> None:
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0)  # a hot page of a huge one would have all of it copied
     greeting, target = _warm(arguments[1], Path(arguments[2]))
     _say(control, greeting)
     if target is None:
@@ -70,6 +74,7 @@ class _Nobody:
 
 def _serve(control: socket.socket, target: Any, prctl: Any, children: set[int]) -> None:
     """Until the harness closes its end, or is gone."""
+    hot = HotPages()
     while True:
         try:
             request, descriptors, _, _ = socket.recv_fds(control, 4096, 1)
@@ -85,10 +90,14 @@ def _serve(control: socket.socket, target: Any, prctl: Any, children: set[int]) 
                 prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
                 if os.getppid() != here:
                     os._exit(70)  # it died before it could have taken us along
+                hot.release()
                 _become_node(control, descriptors[0], target)
             os.close(descriptors[0])
             children.add(pid)
             report["pid"] = pid
+        elif request == b"learn":
+            hot.learn(children)
+            fill_holes()  # which learning has left
         _say(control, report)
 
 

@@ -39,6 +39,10 @@ OUTPUT_LIMIT_BYTES: Final = 4000
 """How much of a target's output goes into a report."""
 
 
+LEARN_AFTER: Final = (2, 20)
+"""After so many schedules the warm parent looks what the nodes that live then have written to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Played:
     """One schedule, done."""
@@ -197,6 +201,8 @@ class Conductor:
 
     def _clear(self, scene: Scene) -> None:
         """End every node but the one that goes on to the next schedule."""
+        if self._count in LEARN_AFTER:
+            self._parent.learn()
         survivor = scene.survivor
         for node in (*scene.stage.nodes, *([scene.veteran] if scene.veteran else [])):
             if node is not survivor and node.alive:
