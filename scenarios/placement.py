@@ -41,6 +41,7 @@ class Survey:
 
     ``threads``: a client may be called by another thread than the one that opened it. ``raises``:
     the errors (keys of ``RAISES``) that the store can be made to answer a durable write with.
+    ``refuses``: it can be made to refuse a statement of a transaction, and the rest of it.
     ``resumes``: recovery hands back what is to be sent again. ``servers``: the endpoints of the
     servers that the suite started for the ledger, and may kill; ``links``: of all whose way may
     lead through a proxy.
@@ -50,6 +51,7 @@ class Survey:
     steps: dict[str, tuple[Step, ...]]
     threads: bool = False
     raises: frozenset[str] = frozenset()
+    refuses: bool = False
     resumes: bool = False
     servers: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
@@ -281,3 +283,23 @@ def held_points(survey: Survey, op: str) -> tuple[Point, ...]:
         elif step.kind not in ("statement", "begin", "reply") and step.side == "before":
             found.append(Point(op, step.kind, "before", step.nth))
     return tuple(found)
+
+
+_ENDS: Final = ("COMMIT", "END", "ROLLBACK", "ABORT")
+_MARKS: Final = ("SAVEPOINT", "RELEASE")
+
+
+def inner_statements(survey: Survey, op: str) -> Iterator[Point]:
+    """Before each statement that an operation makes inside a transaction of its own, but not
+    before those that end it: where an error leaves the rest of it undone."""
+    inside = False
+    for step in survey.steps.get(op, ()):
+        words = step.text.upper()
+        if step.kind == "begin":
+            inside = True
+        elif step.kind != "statement" or words.startswith(_MARKS):
+            continue
+        elif words.startswith(_ENDS):
+            inside = inside and words.startswith("ROLLBACK TO")
+        elif inside and step.side == "before":
+            yield Point(op, "statement", "before", step.nth)

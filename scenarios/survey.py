@@ -18,7 +18,7 @@ from ..targets.replies import Recovered
 from .calls import PLAIN, Arm, Subject, Twist
 from .client import Client, approve
 from .moves import as_executor, delegate, revoke
-from .placement import RAISES, Step, Survey
+from .placement import RAISES, Step, Survey, inner_statements
 from .stage import Stage
 
 
@@ -57,10 +57,13 @@ def survey_rest(survey: Survey, stage: Stage, facts: Facts) -> Survey:
             resumes |= isinstance(answer, Recovered) and bool(answer.resume)
         threads = _serves_threads(survey, stage, facts)
         raises = frozenset(v for v in RAISES if _raises(survey, stage, facts, v))
+        refuses = _refuses(survey, stage, facts)
     finally:
         for node in stage.nodes:
             stage.dismiss(node)
-    return replace(survey, steps=steps, threads=threads, raises=raises, resumes=resumes)
+    return replace(
+        survey, steps=steps, threads=threads, raises=raises, refuses=refuses, resumes=resumes
+    )
 
 
 def _client(stage: Stage, facts: Facts, name: str, budget: int = 1) -> tuple[NodeHandle, Client]:
@@ -130,10 +133,24 @@ def _raises(survey: Survey, stage: Stage, facts: Facts, variant: str) -> bool:
     """Whether the store really fails so at a durable write, of the first operation that has one."""
     side, error = RAISES[variant]
     op = next((op for op in ("issue", "prepare", "execute") if survey.writes(op)), None)
-    if op is None or stage.harmed:
+    point = None if op is None else Point(op, "write", side, 1)
+    return _fails(stage, facts, variant, point, error)
+
+
+def _refuses(survey: Survey, stage: Stage, facts: Facts) -> bool:
+    """Whether the store really refuses a statement, of the first operation with a transaction."""
+    for op in ("issue", "prepare", "execute"):
+        for point in inner_statements(survey, op):
+            return _fails(stage, facts, "refuses", point, "busy")
+    return False
+
+
+def _fails(stage: Stage, facts: Facts, name: str, point: Point | None, error: str) -> bool:
+    if point is None or stage.harmed:
         return False
-    node, client = _client(stage, facts, variant)
-    twist = Twist(Arm("survey", Point(op, "write", side, 1)))
+    op = point.op
+    node, client = _client(stage, facts, name)
+    twist = Twist(Arm("survey", point))
     pending = client.issue(node, twist if op == "issue" else PLAIN)
     if op != "issue" and client.authorization is not None:
         use = client.new_use()

@@ -13,10 +13,12 @@ from admitone.chaos.servers.postgres import PostgresServer
 from admitone.scenarios.conductor import Conductor
 from admitone.scenarios.families import Subjects, family, missing_here
 from admitone.scenarios.frame import lacks
+from admitone.scenarios.placement import inner_statements
 from admitone.scenarios.plan import Plan
 from admitone.scenarios.preflight import Fitting
 from admitone.scenarios.premises import USER_POSTGRES
 from tests.harness_world import conducted
+from tests.played import codes, played
 
 REFERENCE = "builtin:caplease-postgres"
 PLAYED = (
@@ -31,6 +33,15 @@ PLAYED = (
     "orphan.admit.b1.idem.s9",
     "orphan.admit.b2.ctrl.s10",
     "orphan.revoke.b2.idem.s11",
+)
+REFUSED = (
+    "refused.issue.statement1.before.retry.b1.idem.s1",
+    "refused.prepare.statement2.before.retry.b2.idem.s2",
+    "refused.prepare.statement3.before.recover.b1.ctrl.s3",
+    "refused.commit.statement2.before.retry.b2.idem.s4",
+    "refused.recover.statement1.before.retry.b1.idem.s5",
+    "refused.revoke.statement2.before.recover.b2.idem.s6",
+    "refused.delegate.statement2.before.retry.b2.idem.s7",
 )
 pytestmark = pytest.mark.xdist_group("caplease-postgres")
 
@@ -52,6 +63,36 @@ def test_the_reference_stands_a_server_that_is_killed(
     result = reference[0].play(plan_named("server", name), virgin=True).result
     assert (result.verdict, result.reason, result.findings) == ("passed", "", ())
     assert result.kills >= 1
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_reference_stands_a_statement_that_is_refused(
+    name: str, reference: tuple[Conductor, Fitting]
+) -> None:
+    result = reference[0].play(plan_named("server", name), virgin=True).result
+    assert (result.verdict, result.reason, result.findings) == ("passed", "", ())
+
+
+@pytest.mark.parametrize("order", ["retry", "recover"])
+def test_an_error_that_is_caught_before_the_commit_is_convicted(order: str, scratch: Path) -> None:
+    """The server answers that COMMIT with ROLLBACK, and the driver says nothing of it."""
+    name = f"refused.prepare.statement2.before.{order}.b1.idem.s1"
+    target = "py:tests.lying_postgres:ForgetsWhatFailed"
+    assert {"AO102", "AO105"} & codes(played(target, "server", scratch, [name]))
+
+
+def test_only_what_stands_in_a_transaction_is_refused(
+    reference: tuple[Conductor, Fitting], scratch: Path
+) -> None:
+    survey = reference[1].survey
+    for op in ("issue", "prepare", "commit"):
+        texts = {(s.nth, s.side): s.text for s in survey.steps[op] if s.kind == "statement"}
+        inner = [texts[point.nth, "before"] for point in inner_statements(survey, op)]
+        assert len(inner) == len(texts) // 2 - 1
+        assert "COMMIT" not in inner
+    with conducted("builtin:correct/plain-postgres", scratch) as (_, fitting):
+        assert [*inner_statements(fitting.survey, "prepare")] == []
+        assert not fitting.survey.refuses
 
 
 @pytest.mark.parametrize("name", ["session.prepare.write1.before.retry.b1.idem.s1", PLAYED[4]])

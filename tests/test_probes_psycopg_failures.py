@@ -1,4 +1,4 @@
-"""What the psycopg probe lets a COMMIT fail with, and the state that PostgreSQL leaves with it."""
+"""What the psycopg probe lets a COMMIT and a statement fail with, and what that leaves there."""
 
 from __future__ import annotations
 
@@ -230,4 +230,29 @@ def test_a_serializable_one_is_told_to_try_again(
         notes.answer = None
         with sight.watched():
             work(ledger)  # as one does
+    assert state(store) == "prepared"
+
+
+def test_a_refused_statement_aborts_its_transaction(notes: Notes, store: dict[str, Any]) -> None:
+    wish = sight.Raise("busy")
+    with psycopg.connect(**store) as ledger, sight.watched():
+        ledger.execute("INSERT INTO slots VALUES ('new')")
+        notes.answer = ("statement.before", wish)
+        with pytest.raises(psycopg.errors.DeadlockDetected, match=r"^deadlock detected\n"):
+            ledger.execute(TAKE)
+        notes.answer = None
+        with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+            ledger.execute("SELECT 1")
+        ledger.commit()  # which raises nothing
+    assert wish.fired
+    assert state(store) == "issued"
+
+
+def test_what_stands_in_no_transaction_is_not_refused(notes: Notes, store: dict[str, Any]) -> None:
+    wish = sight.Raise("busy")
+    with psycopg.connect(**store, autocommit=True) as ledger, sight.watched():
+        notes.answer = ("statement.before", wish)
+        ledger.execute("SELECT 1")
+        ledger.execute(TAKE)
+    assert not wish.fired
     assert state(store) == "prepared"

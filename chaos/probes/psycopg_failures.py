@@ -3,7 +3,9 @@
 A connection that is cut under a COMMIT gives the same error whether the COMMIT was done or not;
 here both ends of the socket are closed before it is sent, or after it was answered, and the driver
 then finds out by itself. A COMMIT that must be tried again exists only under SERIALIZABLE: there
-the server itself is made to answer SQLSTATE 40001, and the transaction is rolled back.
+the server itself is made to answer SQLSTATE 40001, and the transaction is rolled back. A statement
+that waits for a lock may be the victim of a deadlock: the server is made to answer 40P01 in its
+place, and the transaction is aborted, so that nothing but a rollback can end it.
 """
 
 from __future__ import annotations
@@ -28,6 +30,22 @@ RAISE serialization_failure USING
   DETAIL = 'Reason code: Canceled on identification as a pivot, during commit attempt.',
   HINT = 'The transaction might succeed if retried.';
 END $admitone$"""
+
+_DEADLOCK: Final = b"""DO LANGUAGE plpgsql $admitone$ BEGIN
+RAISE deadlock_detected USING MESSAGE = 'deadlock detected',
+  HINT = 'See server log for query details.';
+END $admitone$"""
+
+
+def refuse(connection: Any, answer: Raise | None) -> Steps[None]:
+    """Let a statement fail before it is done, and the open transaction with it."""
+    if answer is None or answer.error != "busy":
+        return
+    try:
+        yield from tell(connection, _DEADLOCK)
+    except errors.DeadlockDetected:
+        answer.fired = True
+        raise
 
 
 def fail_early(connection: Any, answer: Raise | None) -> Steps[None]:

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from psycopg import pq
 
-from .psycopg_failures import fail_early, fail_late
+from .psycopg_failures import fail_early, fail_late, refuse
 from .psycopg_session import (
     Session,
     Steps,
@@ -57,8 +57,13 @@ def perform(connection: Any, statement: Statement, action: Action[T]) -> Steps[T
         if statement.lifts:
             return (yield from _lifted(connection, session, statement, action))
         return (yield from around("statement", text, written(connection, text, action)))
-    steps = _inside(connection, session, statement, action)
-    return (yield from around("statement", text, steps))
+    answer = report("statement", "before", text)
+    try:
+        if session.state == "block" and connection._pipeline is None:
+            yield from refuse(connection, answer)
+        return (yield from _inside(connection, session, statement, action))
+    finally:
+        report("statement", "after", text)
 
 
 def around(kind: Kind, text: str, steps: Steps[T]) -> Steps[T]:

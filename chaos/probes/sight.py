@@ -29,10 +29,11 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Raise:
-    """The observer's wish that a write fails the way the store fails.
+    """The observer's wish that a write, or a statement, fails the way the store fails.
 
-    ``busy``  before a write only: it was not done. Its transaction is still open on SQLite; on
-              PostgreSQL, where only a serializable one fails so, it is rolled back.
+    ``busy``  before a write: it was not done. Its transaction is still open on SQLite; on
+              PostgreSQL, where only a serializable one fails so, it is rolled back. Before a
+              statement in a PostgreSQL transaction: a deadlock, which aborts the transaction.
     ``io``    before: not done, and the transaction gone with it; after: done all the same.
 
     ``fired`` turns True when the probe really raised. It stays False where the store could not
@@ -44,7 +45,8 @@ class Raise:
 
 
 class Observer(Protocol):
-    """Who is told. ``point`` may block; its answer counts at ``write`` points only."""
+    """Who is told. ``point`` may block; its answer counts at ``write`` points, and before the
+    statements of a PostgreSQL transaction."""
 
     def point(self, kind: Kind, side: Side, text: str) -> Raise | None: ...
 

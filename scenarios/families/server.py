@@ -5,6 +5,9 @@
 ``crash``    the whole server is killed, and started again on what it had.
 ``orphan``   the client is killed while its session waits for a lock that another one holds: what
              it had asked for is still in the server's hands, and may be done when the lock is free.
+``refused``  the server refuses one statement of a transaction, as it does to the victim of a
+             deadlock: the transaction is aborted, and its COMMIT can only be a rollback. The same
+             client goes on, or another one.
 
 Then a fresh process recovers, honest clients use what is left, and it is judged. Only a server
 that the suite started is ever hurt.
@@ -21,14 +24,24 @@ from ..calls import Arm, Twist
 from ..client import Client
 from ..history import SinkKind
 from ..moves import revoke
-from ..placement import Survey
+from ..placement import Survey, inner_statements
 from ..plan import Plan, PlanProblem
 from ..race import HOLD_S, tokens_of
 from ..scene import Abandoned, Scene
 from ..uses import admitting, ask
 from . import Subjects, budgeted, budgets_of
 from .held import carry_on
-from .spots import AROUND, Reached, learn_from, reach, recover_and_drain, spot_of, spots
+from .spots import (
+    AROUND,
+    Reached,
+    ask_again,
+    learn_from,
+    operations,
+    reach,
+    recover_and_drain,
+    spot_of,
+    spots,
+)
 
 STRIKES: Final = ("session", "crash")
 ORDERS: Final = ("retry", "recover")
@@ -41,12 +54,12 @@ class ServerFamily:
     """See the module."""
 
     name = "server"
-    tries = "the ledger's server killed, whole or one session, and clients that die in its hands"
+    tries = "the ledger's server killed, or refusing, and clients that die in its hands"
     points: tuple[str, ...] = ()
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
-    topics: tuple[str, ...] = (*STRIKES, "orphan")
+    topics: tuple[str, ...] = (*STRIKES, "orphan", "refused")
     rows: tuple[str, ...] = ("FI03", "RC03", "PR06", "IS05")
 
     def lacks(self, survey: Survey) -> str:
@@ -65,6 +78,8 @@ class ServerFamily:
         ]
         params: list[tuple[str, ...]] = [(*shape, ORDERS[n % 2]) for n, shape in enumerate(shapes)]
         params += [("orphan", waiter) for waiter in _waiters(subject)]
+        refused = [tokens_of(point) for point in _refusable(subject)]
+        params += [("refused", *tokens, ORDERS[n % 2]) for n, tokens in enumerate(refused)]
         for turn, each in enumerate(params):
             budget, sink = budgets[turn // 2 % len(budgets)], SINKS[turn % len(SINKS)]
             yield Plan(subject.target, self.name, each, budget, sink, 0)
@@ -75,6 +90,9 @@ class ServerFamily:
         match plan.params:
             case ("orphan", waiter) if waiter in WAITERS:
                 _orphan(plan, scene, waiter)
+            case ("refused", op, step, "before", order) if order in ORDERS:
+                point = spot_of(plan, scene.survey, (op, step, "before"))
+                _refused(plan, scene, point, order)
             case (("session" | "crash") as strike, op, step, side, order) if order in ORDERS:
                 point = spot_of(plan, scene.survey, (op, step, side))
                 _struck(plan, scene, strike, point, order)
@@ -86,6 +104,33 @@ def _waiters(subject: Subjects) -> Iterator[str]:
     yield "admit"
     if "revoke" in subject.declaration.claims:
         yield "revoke"
+
+
+def _refusable(subject: Subjects) -> Iterator[Point]:
+    if subject.survey.refuses:
+        for op in operations(subject):
+            yield from inner_statements(subject.survey, op)
+
+
+def _refused(plan: Plan, scene: Scene, point: Point, order: str) -> None:
+    stage = scene.stage
+    client = scene.approve(plan.budget)
+    victim = scene.victim(client.executor)
+    scene.phase("hurt")
+    found = reach(client, scene, victim, point)
+    if found is not None and found.stands:
+        stage.go(found.pending, raised="busy")
+        learn_from(client, found)
+    if found is None or not found.pending.fired:
+        scene.idle = f"nothing was refused at {point}"
+    scene.phase("heal")
+    healer, _ = scene.healer(client, "after_fault")
+    if order == "retry" and victim.alive:
+        if client.authorization is None:
+            client.issue(victim)
+        ask_again(scene, client, found, victim)
+    stage.dismiss(victim)
+    recover_and_drain(scene, client, found, healer, "recover")
 
 
 def _struck(plan: Plan, scene: Scene, strike: str, point: Point, order: str) -> None:

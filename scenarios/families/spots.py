@@ -46,14 +46,19 @@ def spots(subject: Subjects) -> Iterator[Point]:
     """Every spot of this ledger."""
     survey = subject.survey
     admits = admitting(survey)
-    for op in ("issue", admits, "commit", "recover", "revoke", "delegate"):
-        if op not in survey.operations or not _is_claimed(subject, op):
-            continue
+    for op in operations(subject):
         for nth in range(1, survey.writes(op) + 1):
             yield Point(op, "write", "before", nth)
             yield Point(op, "write", "after", nth)
         if op in (admits, "recover"):
             yield from (p for p in held_points(survey, op) if p.kind == "statement")
+
+
+def operations(subject: Subjects) -> Iterator[str]:
+    """Those in which something may be struck: what a ledger does not promise it need not stand."""
+    for op in ("issue", admitting(subject.survey), "commit", "recover", "revoke", "delegate"):
+        if op in subject.survey.operations and _is_claimed(subject, op):
+            yield op
 
 
 def _is_claimed(subject: Subjects, op: str) -> bool:
@@ -135,7 +140,7 @@ def learn_from(client: Client, found: Reached) -> None:
         learn(client, found.use, found.pending)
 
 
-def _ask_again(scene: Scene, client: Client, found: Reached | None, node: NodeHandle) -> None:
+def ask_again(scene: Scene, client: Client, found: Reached | None, node: NodeHandle) -> None:
     """The benign retry of whatever was struck: the same attempt, nothing invented."""
     use = found.use if found is not None else None
     if found is None or client.authorization is None:
@@ -162,9 +167,9 @@ def recover_and_drain(
         client.issue(healer)
     scene.phase("recover")
     if order == "retry":
-        _ask_again(scene, client, found, healer)
+        ask_again(scene, client, found, healer)
     client.recover(healer)
     if order == "recover":
-        _ask_again(scene, client, found, healer)
+        ask_again(scene, client, found, healer)
     scene.drain(client, healer, int(str(client.approval.budget)))
     scene.end(client, healer)
