@@ -19,11 +19,17 @@ Message = dict[str, Any]
 """One decoded line. Its keys are those of ``targets/schemas/wire-v1.json``."""
 
 _dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_decoder = json.JSONDecoder()
 
 
 def line_of(message: Message) -> bytes:
     """One message as a line. ASCII only, so that a lone surrogate cannot break the stream."""
     return (_dumps(message) + "\n").encode("ascii")
+
+
+def message_of(line: bytes) -> Any:
+    """What a line says, if it is JSON in UTF-8; raises ``ValueError`` otherwise."""
+    return _decoder.decode(line.decode("utf-8", "surrogatepass"))
 
 
 class Channel:
@@ -35,7 +41,9 @@ class Channel:
         self._requests: deque[Message] = deque()
         self._answers: dict[int, Message] = {}
         self._reading = False
-        self._filed = threading.Condition()
+        self._waiting = 0
+        self._lock = threading.Lock()
+        self._filed = threading.Condition(self._lock)
         self._sending = threading.Lock()
         self._tokens = count(1)
 
@@ -58,7 +66,7 @@ class Channel:
 
     def _wait(self, token: int | None) -> Message:
         while True:
-            with self._filed:
+            with self._lock:
                 while True:
                     found = self._take(token)
                     if found is not None:
@@ -66,12 +74,15 @@ class Channel:
                     if not self._reading:
                         self._reading = True
                         break
+                    self._waiting += 1
                     self._filed.wait()
+                    self._waiting -= 1
             line = self._read_line()
-            with self._filed:
+            with self._lock:
                 self._reading = False
-                self._file(json.loads(line))
-                self._filed.notify_all()
+                self._file(message_of(line))
+                if self._waiting:  # mostly there is one thread
+                    self._filed.notify_all()
 
     def _take(self, token: int | None) -> Message | None:
         if token is None:

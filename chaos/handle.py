@@ -9,7 +9,6 @@ right after ``kill()`` would still find the dead node's locks.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
 import signal
@@ -19,7 +18,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from .channel import Message, line_of
+from .channel import Message, line_of, message_of
 
 LINE_LIMIT = 1 << 20
 """Longest line that a node may send, bytes; more is a flood."""
@@ -107,7 +106,7 @@ class NodeHandle:
             if not isinstance(line, bytes):
                 return line
             try:
-                message = json.loads(line)
+                message = message_of(line)
             except (ValueError, RecursionError):
                 return Garbage(f"not JSON: {line[:80]!r}")
             if not isinstance(message, dict):

@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Awaitable
 from pathlib import Path
+from types import GeneratorType
 from typing import Any
 
 from ..targets.contract import OPERATIONS
@@ -63,6 +64,7 @@ class Node:
         self._ledger: Any = None
         self._world: World | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._plain: set[type] = set()
 
     def serve(self) -> None:
         """Answer requests until told to leave. A call with a ``lane`` gets a thread of its own."""
@@ -163,7 +165,12 @@ class Node:
 
     def _settle(self, value: Any) -> Any:
         """Wait for an ``async def``: on the one loop that runs as long as the node does."""
+        kind = type(value)
+        if kind in self._plain:
+            return value
         if not inspect.isawaitable(value):
+            if kind is not GeneratorType:  # of all others the type alone decides
+                self._plain.add(kind)
             return value
         if self._loop is None:
             self._loop = asyncio.new_event_loop()

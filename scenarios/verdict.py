@@ -13,7 +13,7 @@ from typing import Literal
 
 from ..chaos.events import Armed, Harm, Invoked, Replied, SinkApplied, SinkRequested
 from .canonical import canonical_digest
-from .checks import CHECKS, JudgeProblem, judge
+from .checks import CHECKS, JudgeProblem, judge_valid
 from .facts import claims_made
 from .history import History
 from .plan import Plan
@@ -67,7 +67,7 @@ def _verdict(
     if unfit := _unfit(scene, history):
         return "harness_error", unfit, [], {}
     try:
-        opportunities, findings = judge(history)
+        opportunities, findings = judge_valid(history)  # ``_unfit`` has just validated it
     except JudgeProblem as wrong:
         return "harness_error", f"the judge failed: {wrong}", [], {}
     inside = _documented(scene)

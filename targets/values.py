@@ -29,6 +29,8 @@ _FIELDS: Final = {
     cls: tuple((f.name, f.default is not MISSING) for f in fields(cls))
     for cls in NOUNS.values()
 }
+_AS_IT_IS: Final = frozenset({str, bool, type(None)})
+_SCALARS: Final = frozenset({str, bool, type(None), int, float})
 _TUPLES: Final = {  # other languages send plain arrays where we have tuples
     cls: frozenset(f.name for f in fields(cls) if str(f.type).startswith("tuple"))
     for cls in NOUNS.values()
@@ -45,7 +47,7 @@ def encode(value: object) -> terms.Json:
     Raises ``ValueProblem`` for a type that cannot travel (an object kept in memory, say).
     """
     kind = type(value)
-    if value is None or kind is str or kind is bool:
+    if kind in _AS_IT_IS:
         return cast(terms.Json, value)
     if kind is int:
         number = cast(int, value)
@@ -55,8 +57,8 @@ def encode(value: object) -> terms.Json:
         noun: dict[str, terms.Json] = {"$": kind.__name__}
         for name, optional in names:
             item = getattr(value, name)
-            if item is not None or not optional:
-                noun[name] = encode(item)
+            if item is not None or not optional:  # most are texts: each call spared is felt
+                noun[name] = item if type(item) is str else encode(item)
         return noun
     if kind is list:
         return [encode(item) for item in cast("list[object]", value)]
@@ -74,13 +76,15 @@ def encode(value: object) -> terms.Json:
 
 def decode(value: terms.Json) -> Any:
     """The inverse of ``encode``. Raises ``ValueProblem`` on anything malformed."""
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, list):
         return [decode(item) for item in value]
     if not isinstance(value, dict):
         return value
     tag = value.get("$")
     if tag is None:
-        return {name: decode(item) for name, item in value.items()}
+        return _members(value)
     if not isinstance(tag, str):
         raise ValueProblem(f"a tag must be a text: {_shown(tag)}")
     cls = NOUNS.get(tag)
@@ -93,17 +97,23 @@ def decode(value: terms.Json) -> Any:
 
 
 def _decode_noun(cls: type, value: dict[str, Any]) -> object:
-    found = {name: decode(item) for name, item in value.items() if name != "$"}
+    found = _members(value)
+    del found["$"]
     for name in _TUPLES[cls]:
         if type(found.get(name)) is list:
             found[name] = tuple(found[name])
     return cls(**found)
 
 
+def _members(value: dict[str, Any]) -> dict[str, Any]:
+    """Its members decoded; most are scalars, and each call spared is felt."""
+    return {name: item if type(item) in _SCALARS else decode(item) for name, item in value.items()}
+
+
 def _encode_mapping(value: Mapping[Any, Any]) -> terms.Json:
     if "$" in value or not all(type(name) is str for name in value):
         return {"$": "map", "items": [[encode(k), encode(v)] for k, v in value.items()]}
-    return {name: encode(item) for name, item in value.items()}
+    return {name: item if type(item) is str else encode(item) for name, item in value.items()}
 
 
 def _decode_tagged(tag: str, value: dict[str, Any]) -> object:

@@ -71,6 +71,11 @@ def judge(history: History) -> tuple[dict[str, int], list[Finding]]:
     problems = validate(history)
     if problems:
         raise JudgeProblem("AO901", "the history breaks its own rules: " + "; ".join(problems[:5]))
+    return judge_valid(history)
+
+
+def judge_valid(history: History) -> tuple[dict[str, int], list[Finding]]:
+    """The same for a history that was already found to keep its own rules."""
     try:
         story = tell(history)
     except Exception as problem:
@@ -91,7 +96,8 @@ def judge_story(story: Story) -> tuple[dict[str, int], list[Finding]]:
         except Exception as problem:
             raise JudgeProblem(code, f"the check failed: {problem!r}") from problem
         opportunities[code] = ruling.opportunities
-        findings += check.findings(ruling)
+        if ruling.breaches:
+            findings += check.findings(ruling)
     return opportunities, findings
 
 
@@ -104,4 +110,5 @@ __all__ = [
     "Ruling",
     "judge",
     "judge_story",
+    "judge_valid",
 ]

@@ -70,7 +70,7 @@ def surely_changed(calls: Mapping[int, CallStory], stored: bool) -> Iterator[Cal
         }
         if changed.get(call.op, False):
             told.add(what)
-            yield replace(call, began=began)
+            yield call if began == call.began else replace(call, began=began)
 
 
 def _stopped_some(value: object) -> bool:

@@ -52,7 +52,7 @@ class LabelStory:
         return last if last is not None and last.moment == "final" else None
 
     def of(self, *ops: str) -> Iterable[CallStory]:
-        return (call for call in self.calls if call.op in ops)
+        return [call for call in self.calls if call.invoked.op in ops]
 
     def uses(self) -> Iterable[CallStory]:
         """Every call that asked for a unit."""
