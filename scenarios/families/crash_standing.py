@@ -7,8 +7,9 @@
 ``second``  another request is made meanwhile, ``revoke``: the authorization is withdrawn meanwhile,
 ``waiter``  another request waits, and a third process withdraws; then who stands is killed.
 
-What the others ask for is listened to for ``HOLD_S``; one who waits for a lock of the process that
-stands is heard out when that has gone on.
+What the others ask for is listened to for ``HOLD_S``, or less where whoever stands has the store's
+write lock (``hold_s``); one who waits for a lock of the process that stands is heard out when that
+has gone on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..client import Client, Use
 from ..moves import revoke
 from ..placement import Place
 from ..plan import Plan
-from ..race import HOLD_S
+from ..race import HOLD_S, hold_s
 from ..scene import Scene
 from ..uses import ask
 from .crash_pipeline import learn, reach, stands, twist_of
@@ -33,8 +34,6 @@ STANDING: Final = ("pause", "hold")
 CROWDED: Final = ("second", "revoke", "waiter")
 PAUSE_LEASE_S: Final = 0.1
 """The lease that a ledger is told to keep where its holder is paused, seconds."""
-
-WAIT: Final = Twist(patience_s=HOLD_S)
 
 
 def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> None:
@@ -48,14 +47,15 @@ def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> Non
     scene.survivor = other
     scene.phase("hurt")
     pending, use = reach(client, victim, place, 0, twist_of(place, variant))
+    wait = Twist(patience_s=HOLD_S if place.point is None else hold_s(scene.survey, place.point))
     if not stands(pending):
         scene.idle = f"{place.name} was never reached"
     else:
         stage.tally.fired.append((place.name, f"{variant} {place.shown}"))
         if variant in STANDING:
-            _while_it_stands(scene, client, pending, use, other, variant, order)
+            _while_it_stands(scene, client, pending, use, other, variant, order, wait)
         else:
-            _and_then_killed(scene, client, pending, use, (other, third), variant)
+            _and_then_killed(scene, client, pending, use, (other, third), variant, wait)
     if client.authorization is None:
         client.issue(other)
     stage.dismiss(victim)  # it has done all that it was about to do: recovery is the last word
@@ -73,6 +73,7 @@ def _while_it_stands(
     other: NodeHandle,
     variant: str,
     order: str,
+    wait: Twist,
 ) -> None:
     """Another process does what there is to do; then the first one goes on."""
     stage, node = scene.stage, pending.node
@@ -81,15 +82,15 @@ def _while_it_stands(
         node.stop_clock(True)
         time.sleep(PAUSE_LEASE_S * 1.5)  # the pause itself: whatever lapses has lapsed
     if client.authorization is None:
-        asked = client.issue(other, WAIT)
+        asked = client.issue(other, wait)
     elif order == "retry" and scene.facts.attempt_identity:
-        asked = ask(client, other, use, WAIT)
+        asked = ask(client, other, use, wait)
     else:
-        asked = client.recovery(other, WAIT)
+        asked = client.recovery(other, wait)
     blocked = asked is not None and asked.answer is None
     waits = [asked] if asked is not None and blocked else []
     if asked is not None and not blocked:
-        waits += _finish(client, other, use, asked, WAIT)
+        waits += _finish(client, other, use, asked, wait)
     if variant == "pause":
         node.stop_clock(False)
     _goes_on(scene, pending)
@@ -141,17 +142,18 @@ def _and_then_killed(
     use: Use,
     others: tuple[NodeHandle, NodeHandle | None],
     variant: str,
+    wait: Twist,
 ) -> None:
     """Others ask meanwhile; then the process that stands is killed."""
     other, third = others
     rival = client.new_use()
     asked = []
     if variant == "revoke":
-        asked.append(revoke(client, other, WAIT))
+        asked.append(revoke(client, other, wait))
     else:
-        asked.append(ask(client, other, rival, WAIT))
+        asked.append(ask(client, other, rival, wait))
     if third is not None:
-        asked.append(revoke(client, third, WAIT))
+        asked.append(revoke(client, third, wait))
     scene.stage.kill(pending.node, pending)
     use.unknown = True
     scene.stage.settle(*asked)
