@@ -27,6 +27,7 @@ from .preflight import TRUST, Fitting
 from .premises import Premises
 from .results import ScheduleResult
 from .scene import Abandoned, Scene
+from .sessions import is_inside
 from .sinks import SinkHome, Sinks, sink_url
 from .stage import Stage
 from .verdict import judged
@@ -210,7 +211,8 @@ class Conductor:
                 self._parent.reap(node.pid)
         if survivor is None or not survivor.alive:
             return
-        if self._fitting.veterans and not scene.stage.harmed:
+        stands = is_inside(scene.stage.setting, survivor.name)  # then nothing can be discarded
+        if self._fitting.veterans and not scene.stage.harmed and not stands:
             self._veteran = survivor
         else:
             survivor.kill()

@@ -87,3 +87,11 @@ def is_blocked(setting: Setting, node: str) -> bool:
         if look + 1 < CERTAIN_LOOKS:
             time.sleep(FIRST_LOOK_S)
     return bool(setting.servers)
+
+
+def is_inside(setting: Setting, node: str) -> bool:
+    """Whether a session of the node has left a transaction open, and with it what it has locked."""
+    try:
+        return any(server.is_inside(setting.client(node)) for server in setting.servers)
+    except ServerProblem:
+        return False

@@ -65,7 +65,7 @@ def test_a_held_race_convicts(target: str, plan: str, code: str, scratch: Path) 
 @pytest.mark.xdist_group("caplease-postgres")
 def test_an_authorization_that_meets_another_one_convicts(scratch: Path) -> None:
     """Nothing of one authorization alone aborts that transaction."""
-    target, point = "py:tests.lying_postgres:ForgetsWhatFailed", "prepare.statement2.after"
+    target, point = "py:tests.odd_postgres:ForgetsWhatFailed", "prepare.statement2.after"
     names = [f"held.{point}.b1.idem.s0", f"held.apart.{point}.b1.idem.s0"]
     alone, met = played(target, "consumers", scratch, names)
     assert (alone.verdict, alone.findings) == ("passed", ())

@@ -16,7 +16,7 @@ from admitone.scenarios.frame import lacks
 from admitone.scenarios.placement import inner_statements
 from admitone.scenarios.plan import Plan
 from admitone.scenarios.preflight import Fitting
-from admitone.scenarios.premises import USER_POSTGRES
+from admitone.scenarios.premises import DISCARD_DEADLINE_S, USER_POSTGRES
 from tests.harness_world import conducted
 from tests.played import codes, played
 
@@ -77,8 +77,16 @@ def test_the_reference_stands_a_statement_that_is_refused(
 def test_an_error_that_is_caught_before_the_commit_is_convicted(order: str, scratch: Path) -> None:
     """The server answers that COMMIT with ROLLBACK, and the driver says nothing of it."""
     name = f"refused.prepare.statement2.before.{order}.b1.idem.s1"
-    target = "py:tests.lying_postgres:ForgetsWhatFailed"
+    target = "py:tests.odd_postgres:ForgetsWhatFailed"
     assert {"AO102", "AO105"} & codes(played(target, "server", scratch, [name]))
+
+
+def test_a_transaction_that_is_left_open_holds_nobody_up(scratch: Path) -> None:
+    """Its session goes with its process, so that the store can be discarded at once."""
+    names = [f"drain.b{budget}.idem.s1" for budget in (1, 2)]
+    for result in played("py:tests.odd_postgres:LeavesItOpen", "budgets", scratch, names):
+        assert (result.verdict, result.findings) == ("passed", ())
+        assert result.duration_s < DISCARD_DEADLINE_S
 
 
 def test_only_what_stands_in_a_transaction_is_refused(

@@ -128,6 +128,19 @@ def test_who_waits_for_anothers_lock_is_blocked(
         assert not postgres.is_blocked("waiter")
 
 
+def test_who_leaves_a_transaction_open_is_inside(postgres: PostgresServer) -> None:
+    with connected(postgres, "ann") as ann:
+        assert not postgres.is_inside("ann")
+        ann.execute("BEGIN")
+        until(lambda: postgres.is_inside("ann"))
+        with pytest.raises(psycopg.Error):
+            ann.execute("SELECT 1/0")
+        until(lambda: postgres.is_inside("ann"))
+        assert not postgres.is_inside("bob")
+        ann.execute("ROLLBACK")
+        until(lambda: not postgres.is_inside("ann"))
+
+
 def test_a_killed_session_makes_the_server_end_all_and_recover(own: PostgresServer) -> None:
     assert not own.kill_session("ann")
     with connected(own, "ann") as ann, connected(own, "bob") as bob:
@@ -176,6 +189,7 @@ def test_a_killed_server_comes_back_with_what_it_acknowledged(own: PostgresServe
     assert own.pid == 0
     assert own.sessions("ann") == ()
     assert not own.is_blocked("ann")
+    assert not own.is_inside("ann")
     own.restart()
     assert (own.port, own.address("ann")) == (port, address)
     assert rows(own, "kept") == list(range(20))

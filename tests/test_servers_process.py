@@ -70,6 +70,7 @@ def test_it_serves_where_its_address_says(scratch: Path) -> None:
         assert heard(server) == b"x"
         assert running.sessions("ann") == ()
         assert not running.is_blocked("ann")
+        assert not running.is_inside("ann")
         assert not running.kill_session("ann")
         running.await_serving(1)
 

@@ -62,6 +62,7 @@ def test_its_sessions_are_known_through_the_address(
             assert running.sessions("ann") == (ann.info.backend_pid,)
             assert ann.execute("SHOW statement_timeout").fetchall() == [("9s",)]
             assert not running.is_blocked("ann")
+            assert running.is_inside("ann")
         running.await_serving(10)
 
 

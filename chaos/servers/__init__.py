@@ -43,6 +43,10 @@ class RunningServer(Protocol):
         """Whether a session of the client waits for a lock that another session holds."""
         ...
 
+    def is_inside(self, client: str) -> bool:
+        """Whether a session of the client has begun a transaction and waits to be told more."""
+        ...
+
     def kill_session(self, client: str) -> bool:
         """SIGKILL the server's process of one of the client's sessions; whether there was one.
         Returns when it is dead. Whatever the server does about it, it does by itself."""

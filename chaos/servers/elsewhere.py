@@ -38,6 +38,10 @@ class Elsewhere:
         """Nobody here can see that."""
         return False
 
+    def is_inside(self, client: str) -> bool:
+        """Nobody here can see that either."""
+        return False
+
     def kill_session(self, client: str) -> bool:
         """Never: it is not ours."""
         raise self._not_ours()

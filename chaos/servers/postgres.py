@@ -118,6 +118,10 @@ class PostgresServer:
         """See ``RunningServer``."""
         return self._process is not None and self._asked().is_blocked(session_name(client))
 
+    def is_inside(self, client: str) -> bool:
+        """See ``RunningServer``."""
+        return self._process is not None and self._asked().is_inside(session_name(client))
+
     def kill_session(self, client: str) -> bool:
         """PostgreSQL answers the death of one session by ending all, and recovering."""
         for pid in self.sessions(client):

@@ -74,6 +74,10 @@ class ProcessServer:
         """Nothing is known of it."""
         return False
 
+    def is_inside(self, client: str) -> bool:
+        """Nor of that."""
+        return False
+
     def kill_session(self, client: str) -> bool:
         """There is none to kill."""
         return False

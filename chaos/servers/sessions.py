@@ -35,6 +35,10 @@ _BLOCKED = """
                    WHERE application_name = %s AND wait_event_type = 'Lock'
                      AND cardinality(pg_blocking_pids(pid)) > 0)
 """
+_INSIDE = """
+    SELECT EXISTS (SELECT FROM pg_stat_activity
+                   WHERE application_name = %s AND state LIKE 'idle in transaction%%')
+"""
 
 
 class Control:
@@ -62,6 +66,10 @@ class Control:
     def is_blocked(self, client: str) -> bool:
         """Whether one of them waits for another session's lock."""
         return bool(self.ask(_BLOCKED, (client,))[0][0])
+
+    def is_inside(self, client: str) -> bool:
+        """Whether one of them stands in a transaction, and asks nothing."""
+        return bool(self.ask(_INSIDE, (client,))[0][0])
 
     def expect_loss(self) -> None:
         """A process of the server was killed: it will throw this session out with all others, and

@@ -75,6 +75,10 @@ class UserPostgres:
         """See ``RunningServer``."""
         return self._control.is_blocked(session_name(client))
 
+    def is_inside(self, client: str) -> bool:
+        """See ``RunningServer``."""
+        return self._control.is_inside(session_name(client))
+
     def await_serving(self, deadline_s: float) -> None:
         """See ``RunningServer``."""
         self._control.await_serving(deadline_s)

@@ -1,4 +1,4 @@
-"""Broken ledgers on PostgreSQL whose bug is none of those that ship, for tests of families."""
+"""Ledgers on PostgreSQL that are like none of those that ship, for tests of families."""
 
 from __future__ import annotations
 
@@ -39,3 +39,32 @@ class ForgetsWhatFailed(PlainPostgresTarget):
 
     def open(self, store: c.Json, env: c.Env) -> PlainPostgresLedger:
         return _ForgetsWhatFailed(super().open(store, env).db)
+
+
+class _LeavesItOpen(PlainPostgresLedger):
+    """What psycopg does where nobody says COMMIT: whoever is refused stays in a transaction."""
+
+    def prepare(self, *asked: Any) -> c.Admission | c.Refused:
+        admission = super().prepare(*asked)
+        if isinstance(admission, c.Admission):
+            self.db.commit()
+        return admission
+
+    def issue(self, *asked: Any) -> c.Authorization | c.Refused:
+        issued = super().issue(*asked)
+        self.db.commit()
+        return issued
+
+    def commit(self, *asked: Any) -> c.Done:
+        done = super().commit(*asked)
+        self.db.commit()
+        return done
+
+
+class LeavesItOpen(PlainPostgresTarget):
+    """Correct, if not tidy: nothing is locked but its tables, and those only against a DROP."""
+
+    def open(self, store: c.Json, env: c.Env) -> PlainPostgresLedger:
+        made = super().open(store, env).db
+        made.autocommit = False
+        return _LeavesItOpen(made)
