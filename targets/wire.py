@@ -56,6 +56,27 @@ class Deploy:
 
 
 @dataclass(frozen=True, slots=True)
+class Fresh:
+    """Make store number ``n`` in the servers that ``store`` has the addresses of."""
+
+    DO: ClassVar = "fresh"
+
+    id: int
+    store: Json
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """Remove a store that ``fresh`` made."""
+
+    DO: ClassVar = "discard"
+
+    id: int
+    store: Json
+
+
+@dataclass(frozen=True, slots=True)
 class Open:
     """Open the ledger as this identity; an open one is forgotten."""
 
@@ -130,7 +151,7 @@ class Reply:
     ``raised``: the exception that ``value`` was classified from. ``entered``: how often the call
     asked the sink for an effect; ``not_applied``: how often it heard a definite no; ``wrote``:
     how many durable writes were seen in it; ``fired``: an error that the harness asked for at a
-    stop was really raised there.
+    stop was really raised there. ``content``, of ``deploy``: a digest of the target's code.
     """
 
     reply: int
@@ -140,6 +161,7 @@ class Reply:
     wrote: int
     raised: str | None = None
     fired: bool = False
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +268,8 @@ class UnknownThere:
 
 REQUESTS: Final = {
     "deploy": Deploy,
+    "fresh": Fresh,
+    "discard": Discard,
     "open": Open,
     "inspect": Inspect,
     "work": Work,

@@ -24,6 +24,7 @@ from admitone.targets.broken.mr2 import MR2
 from admitone.targets.broken.mv1 import MV1
 from admitone.targets.broken.mv1_me1 import MV1xME1
 from admitone.targets.broken.mv3 import MV3
+from admitone.targets.broken.mx1_early import MX1Early
 from admitone.targets.caplease.ledger import CapLease
 from admitone.targets.caplease.target import CapLeaseSqlite
 from admitone.targets.contract import (
@@ -46,7 +47,7 @@ from tests.caplease_world import (
     receipt_for,
 )
 
-OVER_THE_REFERENCE = (MI1, MI2a, MI3, MP10, MC2a, MR2, MV1, MV1xME1, MV3, MA2)
+OVER_THE_REFERENCE = (MI1, MI2a, MI3, MP10, MC2a, MR2, MV1, MV1xME1, MV3, MA2, MX1Early)
 
 
 @pytest.fixture
@@ -351,9 +352,9 @@ def test_ma2_records_nothing_of_what_was_rolled_back(site: Site) -> None:
 def test_every_broken_ledger_is_looked_at() -> None:
     from admitone.targets.registry import BUILTIN
     from tests.test_broken_ledgers import BROKEN
-    from tests.test_broken_others import OVER_OTHERS
+    from tests.test_broken_others import IN_FILES, OVER_OTHERS
 
     broken = [entry for entry in BUILTIN.values() if entry.kind == "broken" and not entry.needs]
     shipped = {entry.factory.partition(":")[2] for entry in broken}
-    seen = {target.__name__ for target in (*BROKEN, *OVER_THE_REFERENCE, *OVER_OTHERS)}
+    seen = {target.__name__ for target in (*BROKEN, *OVER_THE_REFERENCE, *OVER_OTHERS, *IN_FILES)}
     assert shipped == seen

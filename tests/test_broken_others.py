@@ -20,6 +20,7 @@ from admitone.targets.broken.mp4b import MP4b
 from admitone.targets.broken.mv1_lease import MV1Lease
 from admitone.targets.broken.release_after_effect import ReleaseAfterEffect
 from admitone.targets.broken.release_by_stranger import ReleaseByStranger
+from admitone.targets.broken.torn_file import TornFile
 from admitone.targets.contract import (
     Admission,
     Busy,
@@ -45,6 +46,8 @@ OVER_OTHERS = (
     ReleaseAfterEffect,
 )
 
+IN_FILES = (TornFile,)
+
 
 @pytest.fixture
 def bench(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Bench]:
@@ -55,7 +58,7 @@ def over_another(*targets: type) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("bench", targets, indirect=True, ids=lambda t: t.__name__)
 
 
-@over_another(*(t for t in OVER_OTHERS if t is not MP4a))
+@over_another(*(t for t in OVER_OTHERS if t is not MP4a), *IN_FILES)
 def test_undisturbed_use_of_another_make_is_right(bench: Bench) -> None:
     client = bench.client()
     auth = client.issue(2)

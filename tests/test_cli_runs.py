@@ -27,8 +27,8 @@ def codes_in(folder: Path, target: str) -> Counter[str]:
     ("family", "schedules", "targets", "seed"),
     [
         ("consumers", "24", ("broken/MP1", "broken/MP1-lease-lock"), "0"),
-        ("consumers", "12", ("broken/MP1",), "1"),
-        ("consumers", "12", ("broken/MP1",), "2"),
+        ("consumers", "30", ("broken/MP1",), "1"),
+        ("consumers", "30", ("broken/MP1",), "2"),
         ("crash", "24", ("broken/ME1", "broken/MP6"), "0"),
         ("crash", "24", ("broken/ME1",), "1"),
         ("crash", "24", ("broken/MP6",), "2"),
