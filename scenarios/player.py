@@ -107,6 +107,8 @@ class Player:
         if kind == "reissue" and "issue" in self.node.operations:
             other = replace(context, session=f"{context.session}-2", task=f"{context.task}-2")
             reissue(self.client, self.node, context=other)
+            if self.scene.facts.context_update in ("narrow", "replace"):
+                reissue(self.client, self.node)  # the update was the user's to make, and is undone
         elif kind == "revoke" and "revoke" in self.node.operations:
             revoke(self.client, self.node)
         elif kind == "thief":

@@ -27,6 +27,16 @@ def test_a_correct_ledger_keeps_every_rule(name: str, scratch: Path) -> None:
         assert sum(searched.result.opportunities.values()) > 0
 
 
+def test_a_context_that_issue_replaced_is_given_back_to_its_user(scratch: Path) -> None:
+    """Else the honest client would be the one who presents another context."""
+    name = "py:tests.odd_ledgers:MovesContext"
+    with conducted(name, scratch) as (conductor, _):
+        plan = Plan(name, "stateful", ("do", "I", "J", "P1"), 2, "idempotent", 0)
+        result = conductor.play(plan, virgin=True).result
+    assert (result.verdict, result.findings) == ("passed", ())
+    assert result.admits == 2
+
+
 @pytest.mark.parametrize("steps", ["I.T.T", "I.T.M.T.P1.T", "I.M.M.T"])
 def test_attackers_that_a_ledger_admits_are_requests_of_their_own(
     steps: str, scratch: Path
