@@ -4,6 +4,7 @@ and every ledger that is wrong in one of these ways is convicted of that."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -148,3 +149,14 @@ def test_each_variation_changes_one_field() -> None:
         # a larger budget is confirmed and asked for; anything else is changed alone
         expected = ["confirmation", "budget"] if name == "budget" else differing[:1]
         assert differing == expected, name
+
+
+def test_of_a_record_in_the_clients_hand_no_more_is_asked_than_it_can_know(scratch: Path) -> None:
+    with conducted(REFERENCE, scratch) as (_, fitting):
+        kept = fitting.greeting.declaration
+        held = replace(kept, facts=replace(kept.facts, issues="held"))
+        pairs = [
+            {plan.params for plan in family("reissuance").placed(subject)}
+            for subject in (Subjects(REFERENCE, d, fitting.survey) for d in (kept, held))
+        ]
+    assert pairs[0] - pairs[1] == {("issued", "action")}

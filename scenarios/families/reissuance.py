@@ -66,7 +66,7 @@ class ReissuanceFamily:
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every moment x way; budgets and sinks in turn, so that each moment has all of them."""
         declared, budgets = subject.declaration, budgets_of(subject.declaration)
-        pairs = [(m, w) for m in _moments(subject) for w in WAYS]
+        pairs = [(m, w) for m in _moments(subject) for w in _ways(subject, m)]
         if declared.claims_that("expiry"):
             pairs += [
                 p for p in EXPIRED if p[0] == "validity" or declared.facts.clock == "injected"
@@ -84,7 +84,7 @@ class ReissuanceFamily:
             _past_expiry(scene, plan.budget, moment)
             return
         subject = Subjects(plan.target, scene.declaration, scene.survey)
-        if moment not in _moments(subject) or way not in WAYS:
+        if moment not in _moments(subject) or way not in _ways(subject, moment):
             raise PlanProblem(f"{plan.id}: this target has no such schedule now")
         client = scene.approve(plan.budget)
         first = scene.victim(client.executor)
@@ -123,6 +123,14 @@ def _moments(subject: Subjects) -> tuple[str, ...]:
     if not subject.declaration.claims_that("revoke") or "revoke" not in subject.survey.operations:
         without.add("revoked")
     return tuple(moment for moment in MOMENTS if moment not in without)
+
+
+def _ways(subject: Subjects, moment: str) -> tuple[str, ...]:
+    """How it is presented then. Where Issue leaves the record in its client's hand, nobody can know
+    before the first use that one decision is said to be about two actions."""
+    if moment == "issued" and subject.declaration.facts.issues == "held":
+        return tuple(way for way in WAYS if way != "action")
+    return WAYS
 
 
 def _until(scene: Scene, client: Client, node: NodeHandle, moment: str) -> Use | None:
