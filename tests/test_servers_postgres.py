@@ -87,7 +87,8 @@ def test_its_settings_are_a_plain_servers(postgres: PostgresServer) -> None:
             session.execute(
                 "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', "
                 "'synchronous_commit', 'full_page_writes', 'default_transaction_isolation', "
-                "'dynamic_shared_memory_type', 'server_encoding', 'max_connections')"
+                "'dynamic_shared_memory_type', 'server_encoding', 'max_connections', "
+                "'max_prepared_transactions')"
             ).fetchall()
         )
     assert told == {
@@ -98,6 +99,7 @@ def test_its_settings_are_a_plain_servers(postgres: PostgresServer) -> None:
         "dynamic_shared_memory_type": "mmap",
         "server_encoding": "UTF8",
         "max_connections": "100",
+        "max_prepared_transactions": "100",
     }
 
 

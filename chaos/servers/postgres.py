@@ -33,6 +33,7 @@ _PORT_TRIES = 10
 _SETTINGS = {
     "listen_addresses": LOOPBACK,
     "max_connections": str(CONNECTIONS),
+    "max_prepared_transactions": str(CONNECTIONS),  # none by default, and some ledgers need them
     "dynamic_shared_memory_type": "mmap",  # in its folder: nothing of it is left in /dev/shm
     "shared_buffers": "16MB",
     "max_wal_size": "64MB",
