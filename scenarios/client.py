@@ -61,7 +61,8 @@ class Client:
     """One authorization and its uses. ``label`` is planted in the arguments of the call.
 
     ``acting``: under which delegated context it is used, where it is a child. ``strange``: records
-    of other clients, whose units are not resumed here.
+    of other clients, whose units are not resumed here. ``stuck``: the last call was Busy for longer
+    than any may be, so that nobody waits so long again before one is not.
     """
 
     stage: Stage
@@ -73,6 +74,7 @@ class Client:
     keys: dict[str, str] = field(default_factory=dict)
     acting: Context | None = None
     strange: set[str] = field(default_factory=set)
+    stuck: bool = False
 
     @property
     def executor(self) -> str:
@@ -306,7 +308,7 @@ class Client:
     def _patiently(self, ask: Any, *, brief: bool = False) -> Answer:
         """Repeat a call that answers Busy, bounded in time and number."""
         limit_s = self.facts.waits_s + self.stage.setting.lease_s + BUSY_MARGIN_S
-        if brief:
+        if brief or self.stuck:
             limit_s = BRIEF_S
         until = time.monotonic() + limit_s
         for tries in range(BUSY_TRIES):
@@ -315,6 +317,7 @@ class Client:
                 Answer("unknown") if pending is None or pending.answer is None else pending.answer
             )
             if answer.outcome != "busy" or time.monotonic() > until:
+                self.stuck = answer.outcome == "busy" and (self.stuck or not brief)
                 return answer
             wait_s = answer.value.retry_after_s if isinstance(answer.value, Busy) else None
             # the pause that Busy asks of an honest client; nothing is synchronised by it

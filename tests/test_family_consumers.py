@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from admitone.chaos.events import Outcome
 from admitone.reports.lanes import conclusion
+from admitone.scenarios import client as client_module
 from admitone.scenarios.calls import Answer, Pending, Subject
 from admitone.scenarios.client import Client
 from admitone.scenarios.families import Subjects, replays
@@ -16,7 +20,7 @@ from admitone.scenarios.families.stress import RACES, overlapped
 from admitone.scenarios.plan import Plan, PlanProblem
 from admitone.scenarios.results import Finding
 from admitone.targets.declaration import Facts
-from admitone.targets.replies import Recovered
+from admitone.targets.replies import Busy, Recovered
 from admitone.targets.terms import Admission
 from tests.harness_world import conducted
 from tests.played import codes, played
@@ -70,6 +74,28 @@ def test_an_authorization_that_meets_another_one_convicts(scratch: Path) -> None
     alone, met = played(target, "consumers", scratch, names)
     assert (alone.verdict, alone.findings) == ("passed", ())
     assert "AO102" in codes([met])
+
+
+def test_who_was_kept_waiting_to_the_end_does_not_wait_as_long_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client_module, "BUSY_MARGIN_S", 0.3)
+    monkeypatch.setattr(client_module, "BRIEF_S", 0.01)
+    stage = SimpleNamespace(setting=SimpleNamespace(lease_s=0.0))
+    client = Client(cast(Any, stage), Facts(), "ao:0", cast(Any, None))
+    answers: list[Outcome] = ["busy"]
+
+    def waited_s() -> float:
+        began_s = time.monotonic()
+        client._patiently(lambda: SimpleNamespace(answer=Answer(answers[-1], Busy())))
+        return time.monotonic() - began_s
+
+    assert waited_s() > 0.3
+    assert waited_s() < 0.2
+    answers.append("granted")
+    waited_s()
+    answers.append("busy")
+    assert waited_s() > 0.3
 
 
 def test_units_of_a_stranger_are_left_to_him(monkeypatch: pytest.MonkeyPatch) -> None:
