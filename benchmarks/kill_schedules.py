@@ -55,7 +55,7 @@ def suite_burst(crew: Crew, journal: Path, number: int, workers: int) -> Burst:
         began = time.perf_counter()
         crew.play(number, workers, note)
         rate = number / (time.perf_counter() - began)
-    assert kills == number, f"{kills} kills in {number} schedules"
+    assert kills >= number, f"{kills} kills in {number} schedules"
     return Burst(rate, (crew.cpu_s() - cpu_s) / number * 1000)
 
 

@@ -1,7 +1,8 @@
 """A sink server as a child of this process: started, emptied between schedules, ended by its pid.
 
 It leaves with its parent, however the parent ends: it serves until the end of its standard input,
-and only the parent holds the other end. It has a session of its own, so Ctrl-C is not for it.
+and only the parent holds the other end. It has a session of its own, so Ctrl-C is not for it. It is
+a fork of this process, or a fresh interpreter where this one has threads.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ import os
 import select
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from .client import HttpSink
+from .fork import Forked
 from .protocol import SinkKind
-from .server import RECEIPT_KEY_VARIABLE
+from .server import RECEIPT_KEY_VARIABLE, main
 
 LINE_DEADLINE_S: Final = 30.0
 """Longest wait for a line of the server: a start on a loaded machine, or the gap, seconds."""
@@ -41,18 +45,10 @@ class SinkProcess(HttpSink):
         self, path: Path, kind: SinkKind, receipt_key: bytes, *, hold_gap: bool = False
     ) -> None:
         self._complaints = path.with_name(f"{path.name}.stderr")
-        command = [sys.executable, "-m", f"{__package__}.server", "--store", str(path)]
-        command += ["--kind", kind, "--port", "0", "--until-eof", "--resettable"]
-        command += ["--hold-gap"] if hold_gap else []
+        arguments = ["--store", str(path), "--kind", kind, "--port", "0", "--until-eof"]
+        arguments += ["--resettable", *(["--hold-gap"] if hold_gap else [])]
         with self._complaints.open("ab") as complaints:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=complaints,
-                start_new_session=True,
-                env={**os.environ, RECEIPT_KEY_VARIABLE: receipt_key.hex()},
-            )
+            self._process = _started(arguments, receipt_key.hex(), complaints.fileno())
         try:
             super().__init__(str(self._line()["url"]), timeout_s=ANSWER_DEADLINE_S)
         except BaseException:
@@ -103,3 +99,24 @@ class SinkProcess(HttpSink):
             said += more
         line: dict[str, object] = json.loads(said)
         return line
+
+
+def _started(
+    arguments: Sequence[str], receipt_key: str, complaints: int
+) -> Forked | subprocess.Popen[bytes]:
+    """A process that serves; the key is not for the eyes of whoever lists processes."""
+    if threading.active_count() == 1:
+
+        def serve() -> int:
+            os.environ[RECEIPT_KEY_VARIABLE] = receipt_key
+            return main(arguments)
+
+        return Forked(serve, complaints)
+    return subprocess.Popen(
+        [sys.executable, "-m", f"{__package__}.server", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=complaints,
+        start_new_session=True,
+        env={**os.environ, RECEIPT_KEY_VARIABLE: receipt_key},
+    )

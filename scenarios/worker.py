@@ -185,8 +185,9 @@ def run_worker(number: int, bench: Bench, pipe: Connection) -> None:
     for courtesy in (signal.SIGTERM, signal.SIGHUP):  # the campaign's courtesy is not for us
         signal.signal(courtesy, signal.SIG_DFL)
     cores = sorted(os.sched_getaffinity(0))
-    with contextlib.suppress(OSError):  # a sandbox may forbid it: then the kernel chooses
-        os.sched_setaffinity(0, {cores[number % len(cores)]})
+    if number < len(cores):  # one more than there are cores goes wherever another one waits
+        with contextlib.suppress(OSError):  # a sandbox may forbid it: then the kernel chooses
+            os.sched_setaffinity(0, {cores[number]})
     try:
         Worker(number, bench, pipe).serve()
     except (EOFError, BrokenPipeError, ConnectionResetError):

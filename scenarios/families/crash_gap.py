@@ -118,8 +118,9 @@ class _Mortal:
         doomed = threading.Thread(target=self._deliver, args=(self.sink, letter), daemon=True)
         doomed.start()
         self.sink.await_gap()
-        self.comes_back()
+        self.sink.close()
         doomed.join()
+        self.comes_back()
         found = self.sink.applications()
         return found[-1] if found else None
 

@@ -29,6 +29,9 @@ from .store import Found, Store, Transaction, compile_once
 WAIT_S: Final = 2.0
 """The longest wait for the write lock; a client that is less patient waits less."""
 
+PAGE_BYTES: Final = 1024
+"""Rows are short: what a transaction changes fits small pages, and they are what is synced."""
+
 
 class SqliteStore(Store):
     """One connection to one database file."""
@@ -106,6 +109,7 @@ def create(path: Path) -> None:
     """Make the empty database; the journal mode stays with the file."""
     engine = create_engine("sqlite://", creator=lambda: _connect(path, WAIT_S), poolclass=NullPool)
     with engine.connect() as connection:
+        connection.exec_driver_sql(f"PRAGMA page_size={PAGE_BYTES}")
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
         metadata.create_all(connection)
         connection.commit()
