@@ -39,6 +39,9 @@ ODD: Final[dict[str, Budget]] = {
     "text": "1",
     "huge": 2**70,
 }
+PREPARED: Final = 2
+"""Units that a crash leaves prepared."""
+
 ODD_USES: Final = 3
 """Uses that are tried under a budget whose reading has no bound, or a huge one."""
 
@@ -143,17 +146,19 @@ def _over(play: Play) -> NodeHandle:
 
 
 def _crash(play: Play) -> NodeHandle:
-    """Some committed, one prepared, the rest issued; then the process dies."""
-    for _ in range(play.budget // 2):
+    """Some committed, two prepared where the budget allows it, the rest issued; then the process
+    dies. Two, for a recovery may find the one and forget the other."""
+    for _ in range(play.budget // 3):
         play.client.finish(play.node, play.client.new_use())
-    use = play.client.new_use()
     if play.scene.survey.guarded:
+        use = play.client.new_use()
         arm = Arm("hold", Point("execute", "effect", "before", 1))
         standing = play.client.execute(play.node, use, Twist(arm))
         play.scene.stage.kill(play.node, standing)
         play.client.executed(use, standing)
     else:
-        play.client.prepare(play.node, use)
+        for _ in range(min(play.budget, PREPARED)):
+            play.client.prepare(play.node, play.client.new_use())
         play.scene.stage.kill(play.node)
     play.scene.phase("heal")
     healer, _ = play.scene.healer(play.client, "after_fault")

@@ -147,7 +147,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "--strict", action="store_true", help="fail also on claims not made or not exercised"
     )
     parser.add_argument("--seed", type=_number, metavar="N", help="default: 0, for equal runs")
-    parser.add_argument("-n", type=_count, metavar="N", dest="workers", help="worker processes")
+    parser.add_argument(
+        *("-n", "--workers"),
+        type=_count,
+        metavar="N",
+        help="worker processes (default: one more than there are cores)",
+    )
     _add_sink_home(parser)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the summary there too")
     parser.add_argument("--report-dir", type=Path, default=Path("admitone-report"), metavar="DIR")

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         "all" if chosen else profile.samples,
         options.max_time is not None,
         options.seed or 0,
-        options.workers or len(os.sched_getaffinity(0)),
+        options.workers or len(os.sched_getaffinity(0)) + 1,  # for whenever one of them waits
         reports.histories,
         sink=options.sink,
     )
