@@ -2,7 +2,8 @@
 
 One authorization with b units. A reply that the specification allows in no possible state is a
 contradiction; a reply that is unknown leaves several states possible. Nothing here knows of nodes,
-stores or sinks, so it can be read in one sitting, and tried against every ordering.
+stores or sinks, so it can be read in one sitting, and tried against every ordering, which
+``judges/general.py`` does.
 
 What is legal follows mutants' ledger of the paper: a grant needs a free unit and no revocation; a
 refusal is legal wherever *some* cause holds; an attempt that has its unit gets it again.
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 UnitState = Literal["free", "prepared", "committed", "revoked"]
+Cause = Literal["any", "exhausted", "revoked"]
 Reply = Literal["granted", "replayed", "refused", "busy", "unknown"]
 
 
@@ -48,19 +50,29 @@ START: Final = State()
 
 
 def after(
-    states: Iterable[State], op: str, reply: Reply, *, budget: int = 1, attempt: str = ""
+    states: Iterable[State],
+    op: str,
+    reply: Reply,
+    *,
+    budget: int = 1,
+    attempt: str = "",
+    cause: Cause = "any",
+    stopped: int | None = None,
 ) -> frozenset[State]:
-    """Every state that may hold after the reply; none: the specification does not allow it."""
+    """Every state that may hold after the reply; none: the specification does not allow it.
+
+    ``cause``: the one that a refusal names. ``stopped``: the units that Revoke says it stopped.
+    """
     found: set[State] = set()
     for state in states:
         if op == "issue":
             found |= _issue(state, reply, budget)
         elif op == "prepare":
-            found |= _prepare(state, reply, attempt)
+            found |= _prepare(state, reply, attempt, cause)
         elif op == "commit":
             found |= _commit(state, reply, attempt)
         elif op == "revoke":
-            found |= _revoke(state, reply)
+            found |= _revoke(state, reply, stopped)
         else:
             found.add(state)  # recover, audit and readings change nothing by themselves
     return frozenset(found)
@@ -77,7 +89,7 @@ def _issue(state: State, reply: Reply, budget: int) -> set[State]:
     return {state}  # refused, replayed, busy: nothing happened
 
 
-def _prepare(state: State, reply: Reply, attempt: str) -> set[State]:
+def _prepare(state: State, reply: Reply, attempt: str, cause: Cause) -> set[State]:
     held = state.held_by(attempt)
     taken = _take(state, attempt) if held is None else state
     match reply:
@@ -86,14 +98,22 @@ def _prepare(state: State, reply: Reply, attempt: str) -> set[State]:
                 return {state} if held.state == "prepared" else set()
             return {taken} if taken is not None else set()
         case "refused":
-            cause = held is not None or taken is None or not state.issued
-            return {state} if cause else set()
+            return {state} if held is not None or _has_cause(state, cause) else set()
         case "replayed":
             return {state} if held is not None else set()
         case "unknown":
             return {state} | ({taken} if taken is not None else set())
         case _:
             return {state}
+
+
+def _has_cause(state: State, cause: Cause) -> bool:
+    """Whether the named cause for a refusal holds; every unit used is one, though one that was
+    revoked meanwhile is not used."""
+    exhausted = all(unit.state in ("prepared", "committed") for unit in state.units)
+    if cause == "any":
+        return exhausted or state.revoked
+    return exhausted if cause == "exhausted" else state.revoked
 
 
 def _take(state: State, attempt: str) -> State | None:
@@ -118,7 +138,13 @@ def _commit(state: State, reply: Reply, attempt: str) -> set[State]:
     return {state} if reply != "refused" or held.state == "committed" else set()
 
 
-def _revoke(state: State, reply: Reply) -> set[State]:
+def _revoke(state: State, reply: Reply, said: int | None) -> set[State]:
+    """A repeated one stops nothing, and says so, or repeats what the first one said."""
+    before = sum(unit.state == "revoked" for unit in state.units)
+    if reply == "granted" and said is not None:
+        true = (0, before) if state.revoked else (state.free,)
+        if said not in true:
+            return set()
     units = tuple(Unit("revoked") if unit.state == "free" else unit for unit in state.units)
     stopped = replace(state, revoked=state.issued, units=units)
     if reply == "granted":

@@ -1,4 +1,4 @@
-"""The special judge against a search through all orders, and against known verdicts.
+"""Both judges against a search through all orders, and against known verdicts.
 
 Two judges written from one specification share its errors, so histories whose verdict was found
 by hand stand beside the random ones.
@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from admitone.scenarios import judges
 from admitone.scenarios.checks.linear import member
 from admitone.scenarios.judges.budget import NEVER, Operation, Prepare, Revoke, explain
+from admitone.scenarios.judges.general import FEASIBLE, linearizable
 from admitone.scenarios.story import tell
 from admitone.targets.declaration import Facts
 from admitone.targets.terms import Validity
@@ -93,7 +95,9 @@ def revokes(draw: st.DrawFn) -> Revoke:
 )
 def test_it_agrees_with_a_search(budget: int, used: list[Prepare], ended: list[Revoke]) -> None:
     operations: list[Operation] = [*used, *ended]
-    assert (explain(budget, operations) is not None) == searched(budget, operations)
+    legal = searched(budget, operations)
+    assert (explain(budget, operations) is not None) == legal
+    assert linearizable(budget, operations) == legal
 
 
 ok: Final = "granted"
@@ -135,6 +139,18 @@ def test_known_verdicts(name: str) -> None:
     legal, budget, operations = KNOWN[name]
     assert (explain(budget, operations) is not None) is legal
     assert searched(budget, operations) is legal
+    assert linearizable(budget, operations) is legal
+
+
+def test_a_conviction_that_the_search_can_explain_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    legal: list[Operation] = [Prepare(ok, 0, 1), Prepare(no, 2, 3)]
+    assert not judges.contradicts(1, legal)
+    assert judges.contradicts(2, legal)
+    monkeypatch.setattr(judges, "explain", lambda *_: None)
+    with pytest.raises(judges.JudgesDisagree, match="the search explains"):
+        judges.contradicts(1, legal)
+    many = [Prepare(ok, n, n + 1) for n in range(FEASIBLE + 1)]
+    assert judges.contradicts(len(many), many)  # too many to be searched
 
 
 def test_it_says_how_many_are_used_at_least() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...targets.replies import Refused, Revoked
+from ..judges import contradicts
 from ..judges.budget import Cause, Operation, Prepare, Revoke, explain
 from ..story import LabelStory, Story
 from ..story.calls import FOREVER, CallStory
@@ -128,7 +129,7 @@ def _judge(story: Story, *, precise: bool) -> Ruling:
         if sum(isinstance(op, Prepare) and op.kind == "granted" for op, _ in asked) > b:
             continue  # AO102 says so
         docket.tried(sum(_binds(op) for op, _ in asked))
-        if explain(b, [op for op, _ in asked]) is not None:
+        if not contradicts(b, [op for op, _ in asked]):
             continue
         if precise and not _lawful(story, label):
             continue  # AO405 says so: no cause at all would do
