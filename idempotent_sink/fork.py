@@ -8,27 +8,30 @@ for instance, is neither used nor closed there.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import BinaryIO, Final
 
 _COURTESIES: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Forked:
-    """A child that runs ``main`` and ends with what it returns. ``errors``: where the child's
-    standard error goes. Only for a process of one thread: others would be lost, locks and all."""
+    """A child called ``name`` that runs ``main`` and ends with what it returns. ``errors``: where
+    its standard error goes. Only for a process of one thread: others would be lost, locks and all.
+    """
 
-    def __init__(self, main: Callable[[], int], errors: int) -> None:
+    def __init__(self, name: str, main: Callable[[], int], errors: int) -> None:
         theirs_in, ours_in = os.pipe()
         ours_out, theirs_out = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            _become(main, theirs_in, theirs_out, errors)
+            _become(name, main, theirs_in, theirs_out, errors)
         os.close(theirs_in)
         os.close(theirs_out)
         self.stdin: BinaryIO = os.fdopen(ours_in, "wb", 0)
@@ -58,7 +61,7 @@ class Forked:
                 self._status = os.waitstatus_to_exitcode(status)
 
 
-def _become(main: Callable[[], int], source: int, sink: int, errors: int) -> None:
+def _become(name: str, main: Callable[[], int], source: int, sink: int, errors: int) -> None:
     """The life of the child."""
     code = 70
     try:
@@ -69,6 +72,8 @@ def _become(main: Callable[[], int], source: int, sink: int, errors: int) -> Non
         for standard, descriptor in enumerate((source, sink, errors)):
             os.dup2(descriptor, standard)
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        with contextlib.suppress(OSError):  # for who lists processes
+            Path("/proc/self/comm").write_text(name)
         sys.stdin, sys.stdout, sys.stderr = (
             os.fdopen(0, "r"),
             os.fdopen(1, "w"),

@@ -111,7 +111,7 @@ def _started(
             os.environ[RECEIPT_KEY_VARIABLE] = receipt_key
             return main(arguments)
 
-        return Forked(serve, complaints)
+        return Forked("admitone-sink", serve, complaints)
     return subprocess.Popen(
         [sys.executable, "-m", f"{__package__}.server", *arguments],
         stdin=subprocess.PIPE,

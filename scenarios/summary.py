@@ -257,8 +257,8 @@ class RunTally:
             return "suite_failed"
         if self.stop_reason in ("running", "interrupted"):
             return "interrupted"
-        if self.stop_reason == "preflight":
-            return "preflight"
+        if self.stop_reason == "preflight":  # it can be found late, when others were judged
+            return "incomplete" if sum(verdicts.values()) else "preflight"
         if verdicts["harness_error"] or verdicts["inconclusive"] or self.gaps():
             return "incomplete"
         doubtful = verdicts["not_claimed"] or self.unmet_claims()

@@ -123,10 +123,11 @@ class Running:
 
         until(there, f"{least} results")
         self._children = psutil.Process(self.process.pid).children(recursive=True)
+        self._names = [_name(child) for child in self._children]
 
     def sinks(self) -> int:
         """How many sink servers there were in the middle of the run."""
-        return sum("idempotent_sink.server" in _words(child) for child in self._children)
+        return self._names.count("admitone-sink")
 
     def workers(self) -> list[psutil.Process]:
         """Forks of the run itself, one for each ``-n``."""
@@ -141,9 +142,9 @@ class Running:
         return Ran(self.process.returncode, out, err)
 
 
-def _words(process: psutil.Process) -> str:
+def _name(process: psutil.Process) -> str:
     try:
-        return " ".join(process.cmdline())
+        return process.name()
     except psutil.Error:  # a node that was killed meanwhile, as nodes are
         return ""
 

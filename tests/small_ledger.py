@@ -41,7 +41,7 @@ class No(Exception):
 @contextmanager
 def records(path: Path, wait_s: float, only: str | None = None) -> Iterator[dict[str, Any]]:
     """Records by id, alone in the store; what is changed is durable when the block has ended."""
-    with closing(sqlite3.connect(path, wait_s, isolation_level=None)) as db:
+    with closing(sqlite3.connect(path, timeout=wait_s, isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
         query = "SELECT id, body FROM record WHERE id = :only OR :only IS NULL"
         before = dict(db.execute(query, {"only": only}).fetchall())

@@ -99,6 +99,43 @@ def test_it_ends_with_the_one_who_started_it(scratch: Path) -> None:
     until(lambda: not answers(client), "the end of the server")
 
 
+FORKS: dict[str, tuple[str, str, str]] = {
+    "what it returns": ("return 7", "7", ""),
+    "what it raises": ("raise ValueError('no such store')", "70", "ValueError: no such store"),
+    "its end by a signal": ("os.kill(os.getpid(), 9)", "-9", ""),
+    "nothing that its parent has open": (
+        "return len(os.listdir('/proc/self/fd')) - 1",  # the listing itself is one
+        "3",
+        "",
+    ),
+    "its name": ("return open('/proc/self/comm').read() != 'admitone-sink\\n'", "0", ""),
+}
+
+
+@pytest.mark.parametrize("name", FORKS)
+def test_a_fork_is_a_child_of_its_own(scratch: Path, name: str) -> None:
+    body, code, said = FORKS[name]
+    program = (
+        "import os\n"
+        "from admitone.idempotent_sink.fork import Forked\n"
+        f"def main():\n    {body}\n"
+        "opened = [os.open('/dev/null', os.O_RDONLY) for _ in range(9)]\n"
+        "child = Forked('admitone-sink', main, 2)\n"
+        "print(child.wait(), flush=True)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=scratch,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout.strip()) == (0, code)
+    assert said in ran.stderr
+    assert bool(said) == bool(ran.stderr)
+
+
 def test_one_that_cannot_start_says_why(scratch: Path) -> None:
     (scratch / "file").write_text("no database, and long enough to be seen as none" * 100)
     with pytest.raises(SinkProcessProblem, match="file cannot be used as a store"):
