@@ -1,6 +1,7 @@
 """The long form of the conviction test: every broken ledger, in ten seeds.
 
     PYTHONPATH=src python -m tests.campaigns.guilty --seeds 10 --schedules 200 [TARGET ...]
+    PYTHONPATH=src python -m tests.campaigns.guilty --family stateful builtin:broken/MI3 ...
 
 Each run must convict its target by a code of its ``convicted_by`` and by none of its ``never_by``.
 A line for each target tells in how many seeds it did, at which schedule the first conviction came,
@@ -33,12 +34,13 @@ class Record:
     verdicts: Counter[str] = field(default_factory=Counter)
 
 
-def tried(target: str, seed: int, schedules: int, record: Record) -> None:
+def tried(target: str, seed: int, options: argparse.Namespace, record: Record) -> None:
     """One run, added to the record."""
     guilty: Any = resolve(target)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        wanted = ("--seed", str(seed), "--schedules", str(schedules))
+        wanted = ["--seed", str(seed), "--schedules", str(options.schedules)]
+        wanted += [word for name in options.family for word in ("--family", name)]
         ran = admitone_in(folder, "run", target, *wanted)
         if ran.code not in (0, 1, 3):
             raise SystemExit(f"{target}: exit {ran.code}\n{ran.err}")
@@ -59,12 +61,13 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", default=broken, metavar="TARGET")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--schedules", type=int, default=200)
+    parser.add_argument("--family", action="append", default=[], help="only this one; repeatable")
     options = parser.parse_args()
     failed = False
     for target in options.targets:
         record = Record()
         for seed in range(options.seeds):
-            tried(target, seed, options.schedules, record)
+            tried(target, seed, options, record)
         failed |= record.convicted < options.seeds or bool(record.wronged)
         codes = ", ".join(f"{code} x{count}" for code, count in record.codes.most_common())
         verdicts = ", ".join(f"{count} {name}" for name, count in record.verdicts.most_common())
