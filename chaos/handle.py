@@ -16,6 +16,7 @@ import socket
 import struct
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from .channel import Message, line_of, message_of
@@ -167,6 +168,13 @@ class NodeHandle:
         """SIGSTOP or SIGCONT: a pause of the whole process."""
         signal.pidfd_send_signal(self._pidfd, signal.SIGSTOP if stopped else signal.SIGCONT)
 
+    def asleep(self) -> bool:
+        """Whether no thread of it runs or would, were it given its turn: all wait for something."""
+        try:
+            return all(_state(task) in b"SD" for task in Path(f"/proc/{self.pid}/task").iterdir())
+        except OSError:  # it is gone, or a thread of it
+            return False
+
     def wait_dead(self, deadline_s: float) -> bool:
         """Wait for the process to end by itself; False if it has not by the deadline."""
         if not self.alive:
@@ -177,6 +185,11 @@ class NodeHandle:
         self._sock.close()
         os.close(self._pidfd)
         return True
+
+
+def _state(task: Path) -> bytes:
+    """The letter for what a thread does; its name before it may have any letters."""
+    return (task / "stat").read_bytes().rpartition(b")")[2].split()[0]
 
 
 def too_deep(line: bytes, message: Message) -> bool:

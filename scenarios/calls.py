@@ -78,14 +78,16 @@ class Twist:
     """What the plan does to one call.
 
     ``arm``: it stops at a point. ``transit``: what happens to its first effect request, with the
-    name of the failure point that this stands for. ``patience_s``: it is listened to only so
-    long, and stays open. ``lane``: it runs in a thread of its own in the node. ``start_ns``: the
-    node begins at this instant of the monotonic clock, so that many begin together.
+    name of the failure point that this stands for. ``patience_s``: it is listened to only so long,
+    and stays open; with ``until_asleep`` only until it is seen to wait. ``lane``: it runs in a
+    thread of its own in the node. ``start_ns``: the node begins at this instant of the monotonic
+    clock, so that many begin together.
     """
 
     arm: Arm | None = None
     transit: tuple[str, Transit] | None = None
     patience_s: float | None = None
+    until_asleep: bool = False
     lane: int | None = None
     start_ns: int | None = None
 

@@ -23,6 +23,12 @@ from .sessions import Sessions, is_blocked
 LOOK_S = 0.01
 """How long a call is listened to before the server is asked whether it waits for a lock."""
 
+NAP_S = 0.004
+"""How long it is listened to before its process is looked at."""
+
+ASLEEP_LOOKS = 3
+"""How often in a row a process must be seen asleep before its call counts as waiting."""
+
 
 class Hearing:
     """The part of a stage that listens. One instance per schedule."""
@@ -44,17 +50,28 @@ class Hearing:
         self._calls = 0
         self._open: dict[int, Pending] = {}
 
-    def drive(self, pending: Pending, deadline_s: float | None = None) -> bool:
+    def drive(
+        self, pending: Pending, deadline_s: float | None = None, *, until_asleep: bool = False
+    ) -> bool:
         """Run a call on. True: it is answered (or lost); False: it stands at its stop, or the
-        given deadline passed, or it was seen to wait for a lock, with the call still open."""
+        given deadline passed, or it was seen to wait for a lock, with the call still open.
+
+        On a server waiting is seen by the server. ``until_asleep``: without one, a process that
+        sleeps, look after look, waits; one that only has no turn on its core is not asleep."""
         patience_s = self.setting.deadline_s if deadline_s is None else deadline_s
         until = time.monotonic() + patience_s  # a node that never stops asking is silent too
         looks = bool(self.setting.servers) and deadline_s is not None and deadline_s > LOOK_S
+        naps = until_asleep and not self.setting.servers
+        slice_s = LOOK_S if looks else NAP_S if naps else patience_s
+        asleep = 0
         while True:
             left_s = max(0.0, until - time.monotonic())
-            heard = pending.node.hear(min(left_s, LOOK_S) if looks else left_s)
-            if looks and isinstance(heard, Silent) and time.monotonic() < until:
-                if is_blocked(self.setting, pending.node.name):
+            heard = pending.node.hear(min(left_s, slice_s))
+            if (looks or naps) and isinstance(heard, Silent) and time.monotonic() < until:
+                asleep = asleep + 1 if naps and pending.node.asleep() else 0
+                if asleep == ASLEEP_LOOKS or (
+                    looks and is_blocked(self.setting, pending.node.name)
+                ):
                     return False
                 continue
             if isinstance(heard, Said):

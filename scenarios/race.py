@@ -2,6 +2,8 @@
 
 Nothing is left to chance, so the same plan meets at the same place each time. The second call is
 listened to for ``HOLD_S``; one that waits for the first one's lock stays open until that goes on.
+Where the first one has the store's write lock, nobody who needs it gets through before that one
+goes on, however long he is listened to: then it is enough to see him sleep.
 """
 
 from __future__ import annotations
@@ -18,10 +20,6 @@ from .scene import Scene
 HOLD_S: Final = 0.25
 """How long the second caller may take before the first one is released, seconds: longer than the
 lock lifetimes that a library would set for one statement, shorter than anybody's patience."""
-
-HOLD_LOCKED_S: Final = 0.04
-"""The same where the first one stands in a transaction that has the store's write lock: nobody who
-needs it gets through before that one goes on, however long he is listened to."""
 
 RACE: Final = "hold"
 """The name under which races arm their stops; it is no failure point."""
@@ -43,7 +41,7 @@ def meet(
     """Hold the first call at the point while the second runs. ``meanwhile`` is done before the
     first goes on, with the second as it stands then."""
     held = first(Twist(Arm(RACE, point)))
-    other = second(Twist(patience_s=hold_s(scene.survey, point)))
+    other = second(beside(scene.survey, point))
     if meanwhile is not None:
         meanwhile(other)
     scene.races_started += 1
@@ -55,8 +53,13 @@ def meet(
     return held, other
 
 
-def hold_s(survey: Survey, point: Point) -> float:
-    """How long a second caller is listened to while the first one is held at the point."""
+def beside(survey: Survey, point: Point | None) -> Twist:
+    """How a second caller is listened to while the first one is held at the point."""
+    return Twist(patience_s=HOLD_S, until_asleep=point is not None and _locks(survey, point))
+
+
+def _locks(survey: Survey, point: Point) -> bool:
+    """Whether who stands there is in a transaction that has the store's write lock."""
     locked = False
     for step in survey.steps.get(point.op, ()):
         word = step.text.lstrip()[:9].upper()
@@ -68,7 +71,7 @@ def hold_s(survey: Survey, point: Point) -> float:
             locked = step.side == "before"
         if (step.kind, step.side, step.nth) == (point.kind, point.side, point.nth):
             break
-    return HOLD_LOCKED_S if locked else HOLD_S
+    return locked
 
 
 def tokens_of(point: Point) -> tuple[str, str, str]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +15,9 @@ import psutil
 import pytest
 
 from admitone.chaos.events import Killed
-from admitone.chaos.handle import Garbage, Gone, Said, Silent
+from admitone.chaos.handle import Garbage, Gone, NodeHandle, Said, Silent
 from admitone.chaos.parent import TargetProblem, WarmParent
+from tests.front_door import until
 from tests.harness_world import DEADLINE_S, events, one_client, opened, staged, warmed
 
 TARGET = "builtin:correct/counter"
@@ -47,6 +51,26 @@ def test_a_kill_is_over_when_the_process_is_dead(parent: WarmParent) -> None:
     assert psutil.Process(node.pid).status() == psutil.STATUS_ZOMBIE
     assert parent.reap(node.pid).signal == signal.SIGKILL
     assert not psutil.pid_exists(node.pid)
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_a_process_is_asleep_when_all_its_threads_are(busy: bool) -> None:
+    """Also while it has no turn: whatever else runs here keeps a busy one from its core."""
+    turn = "while True: pass" if busy else "threading.Event().wait()"
+    program = f"import threading\ndef work():\n  print('began', flush=True)\n  {turn}\n"
+    program += "threading.Thread(target=work).start()\n"
+    ours, theirs = socket.socketpair()
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"began\n"
+        theirs.close()
+        node = NodeHandle("n", process.pid, ours)
+        if busy:
+            assert not any(node.asleep() for _ in range(200))
+        else:
+            until(node.asleep, "its sleep")
+        node.kill()
+    assert not node.asleep()
 
 
 def test_a_node_that_leaves_died_of_no_signal(parent: WarmParent) -> None:

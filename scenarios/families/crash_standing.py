@@ -8,7 +8,7 @@
 ``waiter``  another request waits, and a third process withdraws; then who stands is killed.
 
 What the others ask for is listened to for ``HOLD_S``, or less where whoever stands has the store's
-write lock (``hold_s``); one who waits for a lock of the process that stands is heard out when that
+write lock (``beside``); one who waits for a lock of the process that stands is heard out when that
 has gone on.
 """
 
@@ -24,7 +24,7 @@ from ..client import Client, Use
 from ..moves import revoke
 from ..placement import Place
 from ..plan import Plan
-from ..race import HOLD_S, hold_s
+from ..race import beside
 from ..scene import Scene
 from ..uses import ask
 from .crash_pipeline import learn, reach, stands, twist_of
@@ -47,7 +47,7 @@ def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> Non
     scene.survivor = other
     scene.phase("hurt")
     pending, use = reach(client, victim, place, 0, twist_of(place, variant))
-    wait = Twist(patience_s=HOLD_S if place.point is None else hold_s(scene.survey, place.point))
+    wait = beside(scene.survey, place.point)
     if not stands(pending):
         scene.idle = f"{place.name} was never reached"
     else:

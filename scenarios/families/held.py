@@ -30,7 +30,7 @@ from ..client import Client, Use
 from ..history import SinkKind
 from ..placement import held_points
 from ..plan import Plan
-from ..race import HOLD_S, RACE, hold_s, meet, point_of, tokens_of
+from ..race import HOLD_S, RACE, beside, meet, point_of, tokens_of
 from ..scene import Scene
 from ..uses import admitting, ask
 from . import Subjects, apart, budgeted, budgets_of
@@ -137,8 +137,7 @@ def _admissions(race: Round, others: int) -> None:
     held = ask(client, race.first, uses[0], Twist(Arm(RACE, race.point)))
     calls = [held]
     for node, use in zip(nodes[1:], uses[1:], strict=True):
-        wait = Twist(patience_s=hold_s(scene.survey, race.point))
-        calls.append(ask(client, node, use, wait))
+        calls.append(ask(client, node, use, beside(scene.survey, race.point)))
     _release(scene, held, *calls[1:])
     scene.phase("heal")
     for node, use, pending in zip(nodes, uses, calls, strict=True):
