@@ -34,6 +34,12 @@ from tests.front_door import command, environment, journal_in
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "matrix.md"
 DEADLINE_S = 1_800.0
 
+NO_LEDGER = {
+    "AO601": "judges the sink of a recorded history: in a run the sink is the suite's own",
+    "AO602": "judges the sink of a recorded history: in a run the sink is the suite's own",
+}
+"""The checks that no ledger can set off, and why."""
+
 
 @dataclass(slots=True)
 class Row:
@@ -133,7 +139,7 @@ def page(rows: Sequence[Row], asked: str) -> Iterator[str]:
     yield from ("", "## What should not be", "", *(wrong or ["Nothing."]))
     silent = [code for code in CHECKS if not any(row.codes[code] for row in rows)]
     yield from ("", "## Checks that no ledger here set off", "")
-    yield ", ".join(silent) or "None."
+    yield from [f"- {code}{_why(code)}" for code in silent] or ["None."]
     yield from (
         "",
         "Their proofs are the hand-written histories of the tests. What each code means:",
@@ -145,6 +151,11 @@ def page(rows: Sequence[Row], asked: str) -> Iterator[str]:
     for row in rows:
         for code in sorted(set(row.wanted) & row.codes.keys()):
             yield f"| `{row.name}` | {code} | `{row.shown[code]}` |"
+
+
+def _why(code: str) -> str:
+    """The reason why no ledger can set a check off, where there is one."""
+    return f": {NO_LEDGER[code]}" if code in NO_LEDGER else ""
 
 
 def main() -> int:
