@@ -234,6 +234,91 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "what was used can be given back",
     ),
+    "broken/MP5b": Entry(
+        "broken.mp5b:MP5b",
+        "broken",
+        "the winner of an update takes itself for the loser",
+    ),
+    "broken/MP6-stored": Entry(
+        "broken.mp6_stored:MP6Stored",
+        "broken",
+        "the attempt is stored with its slot, and never looked for",
+    ),
+    "broken/MD1": Entry(
+        "broken.md1:MD1",
+        "broken",
+        "a child uses whatever is free, and so does its parent",
+    ),
+    "broken/MD2": Entry(
+        "broken.md2:MD2",
+        "broken",
+        "delegate reads what is left first and takes it later",
+    ),
+    "broken/delegate-as-asked": Entry(
+        "broken.delegate_as_asked:DelegateAsAsked",
+        "broken",
+        "a child gets the context that was asked for",
+    ),
+    "broken/revoke-one-record": Entry(
+        "broken.revoke_one_record:RevokeOneRecord",
+        "broken",
+        "revoke does not look for descendants",
+    ),
+    "broken/close-keeps": Entry(
+        "broken.close_keeps:CloseKeeps",
+        "broken",
+        "a closed child takes its unused units with it",
+    ),
+    "broken/shared-key": Entry(
+        "broken.shared_key:SharedKey",
+        "broken",
+        "all slots of a record have one sink key",
+    ),
+    "broken/any-receipt": Entry(
+        "broken.any_receipt:AnyReceipt",
+        "broken",
+        "commit believes whatever looks like a receipt",
+    ),
+    "broken/done-at-once": Entry(
+        "broken.done_at_once:DoneAtOnceTarget",
+        "broken",
+        "a use is written down as done when it is handed out",
+    ),
+    "broken/commit-asks-again": Entry(
+        "broken.commit_asks_again:CommitAsksAgain",
+        "broken",
+        "commit looks at revocation and expiry once more",
+    ),
+    "broken/one-refusal": Entry(
+        "broken.one_refusal:OneRefusal",
+        "broken",
+        "whatever is over is answered as exhausted",
+    ),
+    "broken/take-then-check": Entry(
+        "broken.take_then_check:TakeThenCheck",
+        "broken",
+        "the unit is taken first, and who asks is looked at afterwards",
+    ),
+    "broken/two-steps": Entry(
+        "broken.two_steps:TwoSteps",
+        "broken",
+        "a use is taken in one transaction and written down in the next",
+    ),
+    "broken/lock-left": Entry(
+        "broken.lock_left:LockLeft",
+        "broken",
+        "whoever is killed leaves its lock behind",
+    ),
+    "broken/once-per-action": Entry(
+        "broken.once_per_action:OncePerAction",
+        "broken",
+        "who confirmed an action once can never confirm it again",
+    ),
+    "broken/audit-trimmed": Entry(
+        "broken.audit_trimmed:AuditTrimmed",
+        "broken",
+        "the audit chain keeps its newest records only",
+    ),
 }
 
 

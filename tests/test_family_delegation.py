@@ -8,8 +8,6 @@ import pytest
 
 from tests.played import acquitted, codes, played
 
-LEDGERS = "py:tests.order_ledgers:"
-
 
 def test_the_reference_is_acquitted(scratch: Path) -> None:
     plans = (
@@ -45,17 +43,22 @@ def test_the_reference_is_acquitted_of_races(scratch: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "plan", "found"),
     [
-        ("AnyChild", "wide.session.b1.idem.s0", {"AO501"}),
-        ("AnyChild", "wide.schema_epoch.b1.idem.s0", {"AO501"}),
+        ("delegate-as-asked", "wide.session.b1.idem.s0", {"AO501"}),
+        ("delegate-as-asked", "wide.schema_epoch.b1.idem.s0", {"AO501"}),
         ("MD1", "conserved.b1.idem.s0", {"AO502"}),
         ("MD2", "both.delegate.write1.before.b1.idem.s0", {"AO502"}),
-        ("OneRecord", "revoked.b1.idem.s0", {"AO503"}),
-        ("OneRecord", "below.b2.idem.s0", {"AO503"}),
-        ("NoRefund", "closed.unused.b1.idem.s0", {"AO504"}),
-        ("FullRefund", "closed.used.b2.idem.s0", {"AO504", "AO104", "AO304"}),
+        ("revoke-one-record", "revoked.b1.idem.s0", {"AO503"}),
+        ("revoke-one-record", "below.b2.idem.s0", {"AO503"}),
+        ("close-keeps", "closed.unused.b1.idem.s0", {"AO504"}),
     ],
 )
 def test_each_rule_convicts_whoever_breaks_it(
     target: str, plan: str, found: set[str], scratch: Path
 ) -> None:
-    assert codes(played(LEDGERS + target, "delegation", scratch, [plan])) == found
+    assert codes(played(f"builtin:broken/{target}", "delegation", scratch, [plan])) == found
+
+
+def test_a_child_that_gives_back_what_it_used_is_convicted(scratch: Path) -> None:
+    target = "py:tests.order_ledgers:FullRefund"
+    found = codes(played(target, "delegation", scratch, ["closed.used.b2.idem.s0"]))
+    assert found == {"AO504", "AO104", "AO304"}

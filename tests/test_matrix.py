@@ -20,7 +20,20 @@ from admitone.targets.resolve import resolve
 MOST = 400
 """Plans that a conviction may take: about the required set of the quick profile."""
 
-BROKEN = [name for name, entry in BUILTIN.items() if entry.kind == "broken"]
+LATE = (
+    "broken/any-receipt",
+    "broken/delegate-as-asked",
+    "broken/MD1",
+    "broken/revoke-one-record",
+    "broken/close-keeps",
+    "broken/two-steps",
+    "broken/lock-left",
+    "broken/once-per-action",
+)
+"""These show in a few schedules of one family, and so after a hundred plans of all: see
+``test_matrix_codes.py`` for one of those, and the campaign for the search."""
+
+BROKEN = [name for name, entry in BUILTIN.items() if entry.kind == "broken" and name not in LATE]
 
 
 def first_conviction(target: str, wanted: tuple[str, ...], seed: int) -> tuple[set[str], int]:

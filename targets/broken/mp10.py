@@ -45,7 +45,7 @@ class MP10(CapLeaseSqlite):
     """The target ``builtin:broken/MP10``."""
 
     name = TargetName("admitone", "broken/MP10", "1")
-    convicted_by: tuple[str, ...] = ("AO202",)
+    convicted_by: tuple[str, ...] = ("AO202", "AO204", "AO205")
     never_by: tuple[str, ...] = (
         "AO101",
         "AO102",

@@ -57,7 +57,7 @@ class Delegating(Revoking):
         with self.store.writing():
             parent = self._lock(nu)
             parent.check_alive(self._now())
-            _check_narrower(context, read_context(parent.chi))
+            check_narrower(context, read_context(parent.chi))
             if units > parent.budget:
                 raise refused("widened", "budget")
             child = self._live_child(parent, context, units)
@@ -120,7 +120,7 @@ class Delegating(Revoking):
             raise lost_race()
 
 
-def _check_narrower(child: Context, parent: Context) -> None:
+def check_narrower(child: Context, parent: Context) -> None:
     """Session and task stay or become more special ("s" to "s/part"); epochs stay."""
     if not (_below(child.session, parent.session) and _below(child.task, parent.task)):
         raise refused("widened", "session or task")

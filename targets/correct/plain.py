@@ -60,6 +60,7 @@ class PlainLedger:
 class PlainTarget:
     """The target ``builtin:correct/plain``."""
 
+    ledger_class: type[PlainLedger] = PlainLedger
     name = c.TargetName("admitone", "correct/plain", "1")
     declaration = c.Declaration(
         c.Facts(keyed_by="confirmation", waits_s=2.0),
@@ -72,7 +73,7 @@ class PlainTarget:
         return c.Deployment({"file": "plain.db"})
 
     def open(self, store: c.Json, env: c.Env) -> PlainLedger:
-        return PlainLedger(env.workspace / _file(store), env.patience_s)
+        return self.ledger_class(env.workspace / _file(store), env.patience_s)
 
     def inspect(self, store: c.Json, approval: c.Approval) -> c.View:
         query = (
