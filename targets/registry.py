@@ -122,6 +122,11 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "a retried prepare takes the next slot",
     ),
+    "broken/MP6-stored": Entry(
+        "broken.mp6_stored:MP6Stored",
+        "broken",
+        "the attempt is stored with its slot, and never looked for",
+    ),
     "broken/MI1": Entry(
         "broken.mi1:MI1",
         "broken",
@@ -146,6 +151,11 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken.mp4b:MP4b",
         "broken",
         "two uses at once are counted as one",
+    ),
+    "broken/MP5b": Entry(
+        "broken.mp5b:MP5b",
+        "broken",
+        "the winner of an update takes itself for the loser",
     ),
     "broken/MP10": Entry(
         "broken.mp10:MP10",
@@ -188,6 +198,16 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken.mx1_early:MX1Early",
         "broken",
         "expiry is looked at before the wait for the lock, and not after it",
+    ),
+    "broken/MD1": Entry(
+        "broken.md1:MD1",
+        "broken",
+        "a child uses whatever is free, and so does its parent",
+    ),
+    "broken/MD2": Entry(
+        "broken.md2:MD2",
+        "broken",
+        "delegate reads what is left first and takes it later",
     ),
     "broken/MV1": Entry(
         "broken.mv1:MV1",
@@ -233,26 +253,6 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken.release_after_effect:ReleaseAfterEffect",
         "broken",
         "what was used can be given back",
-    ),
-    "broken/MP5b": Entry(
-        "broken.mp5b:MP5b",
-        "broken",
-        "the winner of an update takes itself for the loser",
-    ),
-    "broken/MP6-stored": Entry(
-        "broken.mp6_stored:MP6Stored",
-        "broken",
-        "the attempt is stored with its slot, and never looked for",
-    ),
-    "broken/MD1": Entry(
-        "broken.md1:MD1",
-        "broken",
-        "a child uses whatever is free, and so does its parent",
-    ),
-    "broken/MD2": Entry(
-        "broken.md2:MD2",
-        "broken",
-        "delegate reads what is left first and takes it later",
     ),
     "broken/delegate-as-asked": Entry(
         "broken.delegate_as_asked:DelegateAsAsked",

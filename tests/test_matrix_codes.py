@@ -11,6 +11,9 @@ from typing import Any, Final
 
 import pytest
 
+from admitone.idempotent_sink.protocol import Answer, Received
+from admitone.idempotent_sink.sink import Sink
+from admitone.idempotent_sink.store import Store
 from admitone.scenarios.checks import CHECKS
 from admitone.targets.registry import BUILTIN
 from admitone.targets.resolve import resolve
@@ -54,3 +57,31 @@ def test_every_check_has_a_ledger_or_a_reason_why_there_is_none() -> None:
     assert convicting | NO_LEDGER.keys() == set(CHECKS)
     by_name = {target.name.layer: target.convicted_by for target in guilty}
     assert all(code in by_name[f"broken/{name}"] for code, (name, _) in SET_OFF.items())
+
+
+# the two checks of the sink, which no ledger can set off: through a run with a worse sink than ours
+
+
+def test_a_sink_that_forgets_its_keys_is_convicted(
+    monkeypatch: pytest.MonkeyPatch, scratch: Path
+) -> None:
+    monkeypatch.setattr(Store, "receipt_for", lambda *_: None)
+    monkeypatch.setattr(Store, "add_record", lambda *_: None)
+    results = played("builtin:caplease-sqlite", "crash", scratch, ["FP8.drop.retry.b1.idem.s0"])
+    assert "AO601" in codes(results)
+
+
+def test_a_sink_that_compares_no_payloads_is_convicted(
+    monkeypatch: pytest.MonkeyPatch, scratch: Path
+) -> None:
+    right = Sink._take
+
+    def take(sink: Sink, received: Received) -> Answer:
+        known = sink._store.receipt_for(received.key or "")
+        if known is None:
+            return right(sink, received)
+        return Answer(received.number, "repeated", known, known.number, received.label)
+
+    monkeypatch.setattr(Sink, "_take", take)
+    results = played("builtin:caplease-sqlite", "binding", scratch, ["sink.payload.b1.idem.s0"])
+    assert codes(results) == {"AO602"}
