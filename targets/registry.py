@@ -157,6 +157,16 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "the winner of an update takes itself for the loser",
     ),
+    "broken/MP7": Entry(
+        "broken.mp7:MP7",
+        "broken",
+        "a locked database is answered as a final refusal",
+    ),
+    "broken/MP8": Entry(
+        "broken.mp8:MP8",
+        "broken",
+        "prepare does not look at who presents the credential",
+    ),
     "broken/MP10": Entry(
         "broken.mp10:MP10",
         "broken",
@@ -228,6 +238,11 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken.mv3:MV3",
         "broken",
         "recovery admits the request anew",
+    ),
+    "broken/MV4": Entry(
+        "broken.mv4:MV4",
+        "broken",
+        "recovery passes over what is revoked or expired",
     ),
     "broken/MA2": Entry(
         "broken.ma2:MA2",

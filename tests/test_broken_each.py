@@ -1,4 +1,4 @@
-"""The broken ledgers that were made for one check each: what they do, and do not, without a run.
+"""The broken ledgers of one idea each: what they do, and do not, without a run.
 
 ``test_matrix_codes.py`` has the runs in which they are convicted.
 """
@@ -23,14 +23,26 @@ from admitone.targets.broken.md1 import MD1
 from admitone.targets.broken.md2 import MD2
 from admitone.targets.broken.mp5b import MP5b
 from admitone.targets.broken.mp6_stored import MP6Stored
+from admitone.targets.broken.mp7 import MP7
+from admitone.targets.broken.mp8 import MP8
+from admitone.targets.broken.mv4 import MV4
 from admitone.targets.broken.once_per_action import OncePerAction
 from admitone.targets.broken.one_refusal import OneRefusal
 from admitone.targets.broken.revoke_one_record import RevokeOneRecord
 from admitone.targets.broken.shared_key import SharedKey
 from admitone.targets.broken.take_then_check import TakeThenCheck
 from admitone.targets.broken.two_steps import TwoSteps
+from admitone.targets.caplease.ledger import CapLease
 from admitone.targets.caplease.target import CapLeaseSqlite
-from admitone.targets.contract import Admission, Authorization, Busy, Done, Refused, Replayed
+from admitone.targets.contract import (
+    Admission,
+    Authorization,
+    Busy,
+    Done,
+    Recovered,
+    Refused,
+    Replayed,
+)
 from admitone.targets.correct.plain import PlainTarget
 from tests.caplease_world import (
     CHILD,
@@ -58,6 +70,9 @@ RIGHT_ALONE = (
     OneRefusal,
     TakeThenCheck,
     MP6Stored,
+    MP7,
+    MP8,
+    MV4,
     OncePerAction,
 )
 """Over the reference, and right as long as nothing happens but uses."""
@@ -138,6 +153,61 @@ def test_mp6_stored_names_one_attempt_twice(site: Site) -> None:
     prepared(ledger, granted, "a")
     attempts = [slot.attempt for slot in site.look(granted).slots or ()]
     assert attempts == (["a", "a"] if is_broken(site) else ["a", None])
+
+
+@beside_the_reference(MP7)
+def test_mp7_calls_a_lock_the_end(site: Site) -> None:
+    """Whoever looked first and writes second meets the lock; the reference has locked by then."""
+    one, world = site.client()
+    other, _ = site.client()
+    granted = issued(one, 2)
+    answers = []
+
+    def ask(ledger: CapLease, attempt: str) -> None:
+        try:
+            answers.append(prepare(ledger, granted, attempt))
+        except Exception as raised:  # whatever it is, it is classified
+            answers.append(site.target.classify(raised))
+
+    world.during_now.append(lambda: ask(other, "second"))
+    ask(one, "first")
+    second, first = answers
+    if is_broken(site):
+        assert isinstance(second, Admission)
+        assert first == Refused("exhausted", retryable=False)
+    else:
+        assert isinstance(second, Busy)
+        assert isinstance(first, Admission)
+    assert site.words(granted) == ["Prepared", "Issued"]
+    assert site.target.classify(KeyError()) is None
+
+
+@beside_the_reference(MP8)
+def test_mp8_admits_a_thief_and_no_other_call(site: Site) -> None:
+    ledger, _ = site.client()
+    granted = issued(ledger)
+    assert code(prepare(ledger, granted, "x", resource="another")) == "wrong_action"
+    answer = prepare(ledger, granted, "y", executor="thief", policy_epoch=2)
+    if is_broken(site):
+        assert isinstance(answer, Admission)
+    else:
+        assert code(answer) == "wrong_principal"
+
+
+@beside_the_reference(MV4)
+@pytest.mark.parametrize("end", ["revoked", "expired"])
+def test_mv4_does_not_recover_the_dead(site: Site, end: str) -> None:
+    ledger, world = site.client()
+    granted = issued(ledger)
+    prepared(ledger, granted, "a")
+    living = ledger.recover(())
+    assert isinstance(living, Recovered)
+    assert [each.attempt for each in living.resume] == ["a"]
+    if end == "revoked":
+        ledger.revoke(granted)
+    else:
+        world.clock_s = END_S
+    assert ledger.recover(()) == (Recovered() if is_broken(site) else living)
 
 
 @beside_the_reference(TakeThenCheck)

@@ -22,9 +22,12 @@ from tests.played import codes, played
 
 SET_OFF: Final = {
     "AO203": ("shared-key", "budgets:order.b2.idem.s0"),
+    "AO204": ("MP8", "binding:theft.executor.b1.idem.s0"),
     "AO206": ("any-receipt", "binding:receipt.made.b1.idem.s0"),
+    "AO301": ("MV4", "revocation:orphaned.b1.idem.s0"),
     "AO302": ("done-at-once", "crash:FP5.kill.gone.b1.idem.s0"),
     "AO404": ("commit-asks-again", "revocation:admitted.b1.idem.s0"),
+    "AO405": ("MP7", "consumers:held.prepare.statement3.after.b2.idem.s0"),
     "AO406": ("one-refusal", "revocation:before.b2.idem.s0"),
     "AO501": ("delegate-as-asked", "delegation:wide.task.b1.idem.s0"),
     "AO502": ("MD1", "delegation:conserved.b1.idem.s0"),
