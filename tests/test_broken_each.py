@@ -1,24 +1,20 @@
-"""The broken ledgers of one idea each: what they do, and do not, without a run.
+"""The broken ledgers of one idea each that change the reference: beside it, without a run.
 
-``test_matrix_codes.py`` has the runs in which they are convicted.
+``test_broken_children.py`` and ``test_broken_plain.py`` have the others, ``test_matrix_codes.py``
+the runs in which all are convicted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from admitone.targets.broken.any_receipt import AnyReceipt
 from admitone.targets.broken.audit_trimmed import KEPT, AuditTrimmed
 from admitone.targets.broken.close_keeps import CloseKeeps
 from admitone.targets.broken.commit_asks_again import CommitAsksAgain
 from admitone.targets.broken.delegate_as_asked import DelegateAsAsked
-from admitone.targets.broken.done_at_once import DoneAtOnceTarget
-from admitone.targets.broken.lock_left import LockLeft
 from admitone.targets.broken.md1 import MD1
 from admitone.targets.broken.md2 import MD2
 from admitone.targets.broken.mp5b import MP5b
@@ -31,7 +27,6 @@ from admitone.targets.broken.one_refusal import OneRefusal
 from admitone.targets.broken.revoke_one_record import RevokeOneRecord
 from admitone.targets.broken.shared_key import SharedKey
 from admitone.targets.broken.take_then_check import TakeThenCheck
-from admitone.targets.broken.two_steps import TwoSteps
 from admitone.targets.caplease.ledger import CapLease
 from admitone.targets.caplease.target import CapLeaseSqlite
 from admitone.targets.contract import (
@@ -41,15 +36,11 @@ from admitone.targets.contract import (
     Done,
     Recovered,
     Refused,
-    Replayed,
 )
-from admitone.targets.correct.plain import PlainTarget
 from tests.caplease_world import (
-    CHILD,
     END_S,
     Site,
     audited,
-    child_of,
     code,
     issue,
     issued,
@@ -57,7 +48,6 @@ from tests.caplease_world import (
     prepared,
     receipt_for,
 )
-from tests.ledger_bench import Bench, benched
 
 RIGHT_ALONE = (
     MD1,
@@ -77,8 +67,7 @@ RIGHT_ALONE = (
 )
 """Over the reference, and right as long as nothing happens but uses."""
 
-COUNTED = (DoneAtOnceTarget, TwoSteps, LockLeft)
-FOR_A_CHECK = (*RIGHT_ALONE, MP5b, AuditTrimmed, AnyReceipt, *COUNTED)
+OF_ONE_IDEA = (*RIGHT_ALONE, MP5b, AuditTrimmed)
 
 
 @pytest.fixture
@@ -88,18 +77,9 @@ def site(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Site]:
     made.shut()
 
 
-@pytest.fixture
-def bench(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Bench]:
-    yield from benched(request.param, scratch)
-
-
 def beside_the_reference(*targets: type[CapLeaseSqlite]) -> pytest.MarkDecorator:
     both = (CapLeaseSqlite, *targets)
     return pytest.mark.parametrize("site", both, indirect=True, ids=lambda t: t.__name__)
-
-
-def over_another(*targets: type) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("bench", targets, indirect=True, ids=lambda t: t.__name__)
 
 
 def is_broken(site: Site) -> bool:
@@ -269,157 +249,3 @@ def test_audit_trimmed_keeps_the_newest_records(site: Site) -> None:
     broken = is_broken(site)
     assert audited(ledger).count == (KEPT if broken else KEPT + 1)
     assert audited(ledger).chain_ok is not broken
-
-
-# children ------------------------------------------------------------------------------------
-
-
-@beside_the_reference(DelegateAsAsked)
-def test_delegate_as_asked_makes_a_wider_child(site: Site) -> None:
-    ledger, _ = site.client()
-    wider = replace(CHILD, task="another")
-    answer = ledger.delegate(issued(ledger), wider, 1)
-    if is_broken(site):
-        assert isinstance(answer, Authorization)
-    else:
-        assert code(answer) == "widened"
-
-
-@beside_the_reference(MD1)
-def test_md1_lets_the_parent_use_what_its_child_has(site: Site) -> None:
-    ledger, _ = site.client()
-    granted = issued(ledger)
-    child_of(ledger, granted)
-    answer = prepare(ledger, granted, "a")
-    if is_broken(site):
-        assert isinstance(answer, Admission)
-    else:
-        assert code(answer) == "exhausted"
-
-
-@beside_the_reference(MD2)
-def test_md2_moves_what_was_free_when_it_looked(site: Site) -> None:
-    ledger, world = site.client()
-    other, _ = site.client()
-    granted = issued(ledger)
-    second = replace(CHILD, executor="second")
-    answers: list[object] = []
-
-    def intrude() -> None:
-        try:
-            answers.append(other.delegate(granted, second, 1))
-        except Exception as raised:  # whatever it is, it is classified
-            answers.append(site.target.classify(raised))
-
-    world.during_now.append(intrude)
-    answers.append(ledger.delegate(granted, CHILD, 1))
-    children = sum(isinstance(answer, Authorization) for answer in answers)
-    assert children == (2 if is_broken(site) else 1)
-
-
-@beside_the_reference(RevokeOneRecord)
-def test_revoke_one_record_leaves_children_alone(site: Site) -> None:
-    ledger, _ = site.client()
-    granted = issued(ledger, 2)
-    child = child_of(ledger, granted)
-    ledger.revoke(granted)
-    answer = prepare(ledger, child, "a", executor=CHILD.executor, task=CHILD.task)
-    if is_broken(site):
-        assert isinstance(answer, Admission)
-    else:
-        assert code(answer) == "revoked"
-    assert code(prepare(ledger, granted, "b")) == "revoked"
-
-
-@beside_the_reference(CloseKeeps)
-def test_close_keeps_what_the_child_did_not_use(site: Site) -> None:
-    ledger, _ = site.client()
-    granted = issued(ledger)
-    child = child_of(ledger, granted)
-    assert ledger.close(child) == ledger.close(child) == Done()
-    answer = prepare(ledger, granted, "a")
-    if is_broken(site):
-        assert code(answer) == "exhausted"
-    else:
-        assert isinstance(answer, Admission)
-
-
-# other makes ---------------------------------------------------------------------------------
-
-
-@over_another(AnyReceipt)
-def test_any_receipt_believes_what_nobody_signed(bench: Bench) -> None:
-    client = bench.client()
-    auth = client.issue(2)
-    assert isinstance(client.use(auth, "one"), Done)
-    assert isinstance(client.use(auth, "one"), Replayed)
-    taken = client.admit(auth, "two")
-    genuine = client.world.effect(taken.call.tool, taken.call.args, taken.key)
-    assert isinstance(client.ask("commit", taken, replace(genuine, digest="0" * 64)), Refused)
-    unsigned = replace(genuine, mac="0" * 64)
-    assert client.ask("commit", taken, unsigned) == Done(unsigned)
-
-
-@over_another(PlainTarget, *COUNTED)
-def test_counted_uses_are_right_in_sequence(bench: Bench) -> None:
-    client = bench.client()
-    auth = client.issue(2)
-    for attempt in ("one", "two"):
-        taken = client.admit(auth, attempt)
-        receipt = client.world.effect("pay", {}, attempt)
-        assert client.ask("commit", taken, receipt) == Done()
-    assert isinstance(client.admit(auth, "three"), Refused)
-    assert client.states() == {"committed": 2}
-
-
-@over_another(PlainTarget, DoneAtOnceTarget)
-def test_done_at_once_counts_what_was_only_handed_out(bench: Bench) -> None:
-    client = bench.client()
-    client.admit(client.issue(1), "one")
-    broken = type(bench.target) is DoneAtOnceTarget
-    assert client.states() == ({"committed": 1} if broken else {"prepared": 1})
-
-
-class Died(Exception):
-    """Stands for the end of the process."""
-
-
-class Dying:
-    """A connection that ends when a use is written down."""
-
-    def __init__(self, db: Any) -> None:
-        self.right = db
-
-    def execute(self, text: str, *values: Any) -> Any:
-        if text.startswith("INSERT INTO use"):
-            raise Died
-        return self.right.execute(text, *values)
-
-    def __enter__(self) -> Any:
-        return self.right.__enter__()
-
-    def __exit__(self, *raised: Any) -> Any:
-        return self.right.__exit__(*raised)
-
-
-@over_another(PlainTarget, TwoSteps)
-def test_two_steps_loses_a_unit_between_them(bench: Bench) -> None:
-    client, other = bench.client(), bench.client()
-    auth = client.issue(1)
-    client.ledger.db = Dying(client.ledger.db)
-    with pytest.raises(Died):
-        client.ledger.prepare(auth, None, None, "one")
-    later = other.admit(auth, "two")
-    assert isinstance(later, Refused if type(bench.target) is TwoSteps else Admission)
-
-
-@over_another(LockLeft)
-def test_lock_left_is_busy_while_the_lock_is_there(bench: Bench) -> None:
-    client = bench.client()
-    auth = client.issue(1)
-    lock = bench.workspace / "plain.lock"
-    lock.touch()
-    assert isinstance(client.admit(auth, "one"), Busy)
-    lock.unlink()
-    assert isinstance(client.admit(auth, "one"), Admission)
-    assert not lock.exists()

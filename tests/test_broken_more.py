@@ -351,11 +351,13 @@ def test_ma2_records_nothing_of_what_was_rolled_back(site: Site) -> None:
 
 def test_every_broken_ledger_is_looked_at() -> None:
     from admitone.targets.registry import BUILTIN
-    from tests.test_broken_each import FOR_A_CHECK
+    from tests.test_broken_each import OF_ONE_IDEA
     from tests.test_broken_ledgers import BROKEN
     from tests.test_broken_others import IN_FILES, OVER_OTHERS
+    from tests.test_broken_plain import OVER_PLAIN_ONES
 
     broken = [entry for entry in BUILTIN.values() if entry.kind == "broken" and not entry.needs]
     shipped = {entry.factory.partition(":")[2] for entry in broken}
-    seen = (*BROKEN, *OVER_THE_REFERENCE, *OVER_OTHERS, *IN_FILES, *FOR_A_CHECK)
+    over_the_reference = (*BROKEN, *OVER_THE_REFERENCE, *OF_ONE_IDEA)
+    seen = (*over_the_reference, *OVER_OTHERS, *IN_FILES, *OVER_PLAIN_ONES)
     assert shipped == {target.__name__ for target in seen}
