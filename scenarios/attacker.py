@@ -41,6 +41,7 @@ class Attacker:
         context: Context | None = None,
         authorization: Authorization | None = None,
         forged: str = "",
+        attempt: str | None = None,
     ) -> Answer:
         """Ask for admission with something that differs, and use what is granted."""
         request = self.next_request()
@@ -52,6 +53,7 @@ class Attacker:
             context=context,
             authorization=authorization,
             forged=forged,
+            attempt=attempt,
         )
         answer = pending.answer or Answer("unknown")
         if answer.granted and isinstance(answer.value, Admission):

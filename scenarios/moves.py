@@ -55,11 +55,15 @@ def child_of(client: Client, delegated: Pending, context: Context) -> Client | N
 
 
 def close(
-    client: Client, node: NodeHandle, child: Authorization, context: Context | None = None
+    client: Client,
+    node: NodeHandle,
+    child: Authorization,
+    context: Context | None = None,
+    twist: Twist = PLAIN,
 ) -> Pending:
     """A child gives back what it did not use; ``context`` says whose child it is."""
     subject = Subject(client.label, context=context)
-    return client.stage.call(node, "close", [child], subject, client.executor)
+    return client.stage.call(node, "close", [child], subject, client.executor, twist)
 
 
 def release(
@@ -69,6 +73,7 @@ def release(
     *,
     request: str,
     executor: str | None = None,
+    twist: Twist = PLAIN,
 ) -> Pending:
     """Give a unit back after a definite non-effect; by somebody else: an attack."""
     subject = Subject(client.label, request, admission=admission)
@@ -78,6 +83,7 @@ def release(
         [admission, "the sink did not apply it"],
         subject,
         executor or client.executor,
+        twist,
     )
 
 
@@ -96,22 +102,23 @@ def present(
     context: Context | None = None,
     authorization: Authorization | None = None,
     forged: str = "",
-    twist: Twist = PLAIN,
+    attempt: str | None = None,
 ) -> Pending:
-    """Ask for admission with something that differs from what was approved."""
+    """Ask for admission with something that differs from what was approved; under an attempt of
+    its own, or under a given one."""
     asked = client.approval
     op = "execute" if "execute" in node.operations else "prepare"
     args: list[Any] = [
         authorization or client.authorization,
         call or asked.call,
         context or asked.context,
-        f"{request}-{client.label[3:11]}",
+        attempt or f"{request}-{client.label[3:11]}",
     ]
     subject = Subject(
         client.label, request, args[3], presented=call, context=context, forged=forged
     )
     executor = (context or asked.context).executor
-    return client.stage.call(node, op, args, subject, executor, twist)
+    return client.stage.call(node, op, args, subject, executor)
 
 
 def reissue(

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
 from admitone.targets import contract as c
 from admitone.targets import identity as ids
-from tests.small_ledger import No, SmallLedger, SmallTarget
+from tests.small_ledger import No, SmallLedger, SmallTarget, _admission
 
 
 class _Own(SmallTarget):
@@ -98,6 +99,53 @@ class EqualArguments(_Own):
     """In Python True == 1."""
 
     ledger = _EqualArguments
+
+
+class _Folding(SmallLedger):
+    """MP11: texts are folded before they are compared, and what was presented is sent."""
+
+    def prepare(
+        self, authorization: c.Authorization, call: c.Call, context: c.Context, attempt: str
+    ) -> c.Admission | c.Replayed | c.Busy:
+        with self._records(authorization.record) as found:
+            kept = c.Call(**found[authorization.record]["call"])
+        shown = kept if _folded(call) == _folded(kept) else call
+        admission = super().prepare(authorization, shown, context, attempt)
+        return replace(admission, call=None) if isinstance(admission, c.Admission) else admission
+
+
+def _folded(call: c.Call) -> str:
+    texts = {k: v for k, v in call.args.items() if v is not None}
+    texts["amount"] = f"{float(str(call.args.get('amount', 0))):.2f}"
+    return (
+        unicodedata.normalize("NFKC", repr(replace(call, args=texts))).casefold().replace(" ", "")
+    )
+
+
+class Folding(_Own):
+    """Its canonical form forgets case, blanks, widths, zeros and nulls."""
+
+    ledger = _Folding
+
+
+class _AttemptFirst(SmallLedger):
+    """Whoever names an attempt that has a slot is given it, and nothing else is compared."""
+
+    def prepare(
+        self, authorization: c.Authorization, call: c.Call, context: c.Context, attempt: str
+    ) -> c.Admission | c.Replayed | c.Busy:
+        name = authorization.record
+        with self._records(name) as found:
+            for slot in found[name]["slots"]:
+                if slot["state"] == "prepared" and attempt in slot["attempts"]:
+                    return replace(_admission(name, found[name], slot), call=None)
+        return super().prepare(authorization, call, context, attempt)
+
+
+class AttemptFirst(_Own):
+    """An idempotent answer comes before every comparison."""
+
+    ledger = _AttemptFirst
 
 
 class _AnyReceipt(SmallLedger):
@@ -222,6 +270,7 @@ CONVICTED = {
     "Unsigned": ("binding:confirmation.mac.b1.idem.s0@1", "AO205"),
     "AnyExecutor": ("binding:theft.executor.b1.idem.s0@1", "AO204"),
     "EqualArguments": ("binding:call.true.b1.ctrl.s0@1", "AO202"),
+    "AttemptFirst": ("binding:repeated.executor.b1.idem.s0@1", "AO204"),
     "AnyReceipt": ("binding:receipt.made.b1.idem.s0@1", "AO206"),
     "BlocksTheOwner": ("binding:theft.executor.b1.idem.s0@1", "AO801"),
     "OncePerAction": ("reissuance:committed.fresh.b1.idem.s0@1", "AO805"),

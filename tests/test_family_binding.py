@@ -11,7 +11,7 @@ import pytest
 
 from admitone.scenarios.attacker import altered
 from admitone.scenarios.families import Subjects, family
-from admitone.scenarios.families.variations import CALLS, CONFIRMATIONS, TYPED
+from admitone.scenarios.families.variations import CALLS, CONFIRMATIONS, PRESENTERS, TYPED
 from admitone.scenarios.plan import Plan
 from admitone.scenarios.results import ScheduleResult
 from admitone.targets.terms import Approval, Call, Confirmation, Context, Json, Validity
@@ -35,6 +35,8 @@ EXERCISED = {
     "binding:credential.foreign.b1.idem.s0@1": ("AO204",),
     "binding:receipt.number.b1.ctrl.s0@1": ("AO206",),
     "binding:sink.payload.b1.idem.s0@1": ("AO601", "AO602"),
+    "binding:repeated.executor.b1.idem.s0@1": ("AO204", "AO802"),
+    "binding:repeated.call.b2.ctrl.s0@1": ("AO202", "AO802"),
     "budgets:crash.b5.idem.s0@1": ("AO701", "AO802"),
     "budgets:order.b10.ctrl.s0@1": ("AO203", "AO802"),
     "budgets:alternate.b5.idem.s0@1": ("AO103", "AO802"),
@@ -90,6 +92,33 @@ def test_a_seeded_bug_is_convicted(
 ) -> None:
     [result] = play(f"builtin:{target}", scratch, [schedule]).values()
     assert codes <= {finding.code for finding in result.findings}, result.reason
+
+
+def test_a_canonical_form_of_the_ledgers_own_is_convicted(scratch: Path) -> None:
+    forgets = ("case", "space", "wide", "zero", "null")
+    target = "py:tests.attacked_ledgers:Folding"
+    with conducted(target, scratch) as (conductor, fitting):
+        subject = Subjects(target, fitting.greeting.declaration, fitting.survey)
+        plans = {p.params: p for p in family("binding").placed(subject)}
+        results = {
+            name: conductor.play(plans["call", name], virgin=True).result
+            for name in (*forgets, "shorter")
+        }
+    found = {name: {f.code for f in result.findings} for name, result in results.items()}
+    assert found == {**{name: {"AO202"} for name in forgets}, "shorter": set()}
+
+
+def test_an_attempt_is_no_way_around_the_call(scratch: Path) -> None:
+    names = ["binding:repeated.call.b1.ctrl.s0@1"]
+    [result] = play("py:tests.attacked_ledgers:AttemptFirst", scratch, names).values()
+    assert "AO202" in {finding.code for finding in result.findings}
+
+
+def test_a_comparison_by_order_or_by_beginning_is_tried_from_both_sides() -> None:
+    context = Context("executor-1", "s", "t", 5, 5)
+    shown = [change(context) for change in PRESENTERS.values()]
+    assert {c.policy_epoch for c in shown} == {c.schema_epoch for c in shown} == {4, 5, 6}
+    assert any(c.executor.startswith("executor-1") and c.executor != "executor-1" for c in shown)
 
 
 @pytest.mark.parametrize("name", OURS)

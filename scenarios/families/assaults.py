@@ -89,6 +89,25 @@ def _false(genuine: Receipt, what: str) -> Receipt:
     }[what]
 
 
+def _repeated(attack: Attack) -> None:
+    """The attempt of an admission that is out comes again, from somebody else or with another
+    call: whoever looks for the attempt first must compare no less than at the first time."""
+    client = attack.client
+    use = client.new_use()
+    client.prepare(attack.node, use)
+    if use.admission is None:
+        return
+    if attack.what == "executor":
+        thief = attack.scene.helper(THIEF)
+        context = as_executor(client.approval.context, THIEF)
+        attack.by.present(thief, context=context, attempt=use.attempt)
+        attack.scene.stage.dismiss(thief)
+    else:
+        other = CALLS["amount"](client.approval.call)
+        attack.by.present(attack.node, call=other, attempt=use.attempt)
+    client.carry_out(attack.node, use, use.admission)
+
+
 def _payload(attack: Attack) -> None:
     """The key of an applied effect comes again with other arguments: the sink must refuse it."""
     client = attack.client
@@ -129,6 +148,7 @@ def _delegated(attack: Attack) -> None:
 
 AROUND_A_USE: Final[dict[str, Callable[[Attack], None]]] = {
     "receipt": _receipt,
+    "repeated": _repeated,
     "sink": _payload,
     "delegated": _delegated,
 }

@@ -22,7 +22,7 @@ from ..plan import Plan, PlanProblem
 from ..scene import Scene
 from . import Subjects, budgeted, budgets_of
 from .assaults import AROUND_A_USE, RECEIPTS, THIEF, Attack, approved
-from .variations import CALLS, CONFIRMATIONS, CONTEXTS
+from .variations import CALLS, CONFIRMATIONS, PRESENTERS
 
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 
@@ -44,6 +44,7 @@ class BindingFamily:
         "confirmation",
         "sink",
         "receipt",
+        "repeated",
         "delegated",
     )
     rows: tuple[str, ...] = (
@@ -93,7 +94,7 @@ def _attacks(survey: Survey, facts: Facts) -> tuple[tuple[str, str], ...]:
     of call and context are tried all the same: then nothing is judged, but the use is a use."""
     found = [("theft", "executor"), ("credential", "altered"), ("credential", "foreign")]
     found += [("call", name) for name in CALLS]
-    found += [("context", name) for name in CONTEXTS]
+    found += [("context", name) for name in PRESENTERS]
     if "issue" in survey.operations:
         needs = {"wider": "budget", "budget": "budget"}
         found += [
@@ -103,6 +104,8 @@ def _attacks(survey: Survey, facts: Facts) -> tuple[tuple[str, str], ...]:
         ]
     if not survey.guarded:
         found.append(("sink", "payload"))
+        if facts.attempt_identity:
+            found += [("repeated", "executor"), ("repeated", "call")]
         if "commit" in survey.operations:
             found += [("receipt", name) for name in RECEIPTS if name != "key" or _keyed(facts)]
     if "delegate" in survey.operations and "executor" in facts.binds:
@@ -129,7 +132,7 @@ def _call(attack: Attack) -> None:
 
 
 def _context(attack: Attack) -> None:
-    attack.by.present(attack.node, context=CONTEXTS[attack.what](attack.client.approval.context))
+    attack.by.present(attack.node, context=PRESENTERS[attack.what](attack.client.approval.context))
 
 
 def _credential(attack: Attack) -> None:

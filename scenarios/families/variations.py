@@ -42,7 +42,17 @@ def _rest(change: Callable[[list[Any]], list[Any]]) -> Callable[[Call], Call]:
 
 
 def _longer(name: str, text: str) -> Callable[[Call], Call]:
-    return lambda call: replace(call, args={**call.args, name: f"{call.args[name]}{text}"})
+    return _text(name, lambda old: f"{old}{text}")
+
+
+def _text(name: str, change: Callable[[str], str]) -> Callable[[Call], Call]:
+    """Change a text of the arguments."""
+    return lambda call: replace(call, args={**call.args, name: change(str(call.args[name]))})
+
+
+def _wide(text: str) -> str:
+    """The same digits in their full-width forms, which NFKC and ``int`` take for the plain ones."""
+    return text.translate({ord(str(n)): chr(0xFF10 + n) for n in range(10)})
 
 
 CALLS: Final[dict[str, Callable[[Call], Call]]] = {
@@ -53,8 +63,14 @@ CALLS: Final[dict[str, Callable[[Call], Call]]] = {
     "to": _longer("to", "0"),
     "amount": lambda call: replace(call, args={**call.args, "amount": f"1{call.args['amount']}"}),
     "memo": _longer("memo", " and more"),
+    "shorter": _text("to", lambda old: old[:-1]),
+    "case": _text("to", str.upper),
+    "space": _longer("to", " "),
+    "wide": _text("to", _wide),
+    "zero": _longer("amount", "0"),
     "count": _args(count=2),
     "extra": _args(urgent="yes"),
+    "null": _args(urgent=None),
     "missing": _without("amount"),
     "true": _args(count=True),
     "float": _args(count=1.0),
@@ -62,7 +78,9 @@ CALLS: Final[dict[str, Callable[[Call], Call]]] = {
     "nested": _rest(lambda rest: [rest[0], {**rest[1], "share": 11}]),
     "order": _rest(lambda rest: rest[::-1]),
 }
-"""The call, changed alone. ``float``: 1.0 is 1 in JSON, so that no ledger is accused for it."""
+"""The call, changed alone. ``float``: 1.0 is 1 in JSON, so that no ledger is accused for it. From
+``shorter`` to ``zero`` and ``null`` a canonicalizer of somebody's own may find no difference: it
+compares beginnings, folds or strips texts, reads numbers, drops what is empty."""
 
 CONTEXTS: Final[dict[str, Callable[[Context], Context]]] = {
     "session": lambda c: replace(c, session=f"{c.session}-b"),
@@ -72,6 +90,15 @@ CONTEXTS: Final[dict[str, Callable[[Context], Context]]] = {
     "schema": lambda c: replace(c, schema_epoch=c.schema_epoch + 1),
 }
 """The execution context, changed alone."""
+
+PRESENTERS: Final[dict[str, Callable[[Context], Context]]] = {
+    **CONTEXTS,
+    "longer": lambda c: replace(c, executor=f"{c.executor}0"),
+    "policy_old": lambda c: replace(c, policy_epoch=c.policy_epoch - 1),
+    "schema_old": lambda c: replace(c, schema_epoch=c.schema_epoch - 1),
+}
+"""The same and more, of whoever asks for admission: a name that begins like the right one, and an
+epoch that is over, which a comparison by order lets through on one side alone."""
 
 
 @dataclass(frozen=True, slots=True)
