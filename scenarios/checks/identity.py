@@ -206,7 +206,39 @@ def _different_keys(story: Story) -> Ruling:
                     (first[3], at),
                 )
     docket.tried(max(0, len(slots) - 1))  # it takes two to share
+    _across_records(story, docket)
     return docket.ruling()
+
+
+def _across_records(story: Story, docket: Docket) -> None:
+    """Where units have no names, two attempts of one record that share a key are one admission
+    (AO104); two records that share one are two approvals, of which the sink carries out one."""
+    users: dict[str, tuple[str, str, int]] = {}
+    records: set[tuple[str, str]] = set()
+    for label in story.labels:
+        for admission, at in _keyed_without_slot(label):
+            key, mine = admission.key or "", (label.label, admission.record)
+            first = users.setdefault(key, (*mine, at))
+            records.add(mine)
+            if first[:2] != mine:
+                docket.breach(
+                    label.label,
+                    f"records with the sink key {key[:16]} = 2 > 1",
+                    "no two records share a sink key",
+                    f"{first[1][:16]} of {first[0]} and {admission.record[:16]} of {label.label} "
+                    "share it: the sink would take the second effect for the first",
+                    (first[2], at),
+                )
+    docket.tried(max(0, len(records) - 1))
+
+
+def _keyed_without_slot(label: LabelStory) -> Iterator[tuple[Admission, int]]:
+    """Of the records that Issue answered: a child's is its root's under another name."""
+    for admitted in label.admissions:
+        for e in admitted.evidence:
+            named = e.admission.slot or e.admission.record not in label.records
+            if e.admission.key and not named:
+                yield e.admission, e.at
 
 
 def _keyed_slots(label: LabelStory) -> Iterator[tuple[Admission, int]]:
@@ -256,10 +288,11 @@ CHECKS = (
         "two slots share one sink key",
         "key",
         "the paper, equation 9: different keys for different (nu, j, tool)",
-        "The ledger gave the same sink key to two slots. An idempotent sink then swallows the "
-        "second effect, while the ledger counts both as done.",
+        "The ledger gave the same sink key to two slots (or, where slots have no names, under two "
+        "records). An idempotent sink then swallows the second effect, or refuses it as another "
+        "payload, while the ledger counts both as done.",
         "The parts of the key are joined without lengths (a + 11 = a1 + 1), cut short, or the "
-        "slot is left out.",
+        "record or the slot is left out.",
         "Prefix each part with its length before hashing, and keep the whole digest.",
         _different_keys,
     ),

@@ -225,6 +225,17 @@ def ao202_admitted_call() -> History:
     return h.history()
 
 
+def ao203_one_key_for_two_records_without_slots() -> History:
+    h = Builder(facts=Facts(key="stored"))
+    h.approve("M")
+    h.issue("R")
+    h.issue("Q", label="M")
+    h.prepare("r1", key="k1")
+    call = h.begin("prepare", label="M", request="r1", attempt="m1")
+    h.end(call, "granted", Admission("Q", key="k1"))
+    return h.history()
+
+
 def ao203_one_key_for_two() -> History:
     h = Builder(budget=2, facts=SLOTS, claims=["multi_budget"])
     h.issue()

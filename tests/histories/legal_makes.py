@@ -373,3 +373,15 @@ def a_process_from_before_the_kill_raises() -> History:
     h.end(h.begin("open", "n3", label=None), value=["issue", "prepare", "commit"])
     h.prepare("r4", node="n3")
     return h.history()
+
+
+def one_recovery_names_the_keys_of_two_records() -> History:
+    h = Builder(facts=Facts(key="stored"), claims=["recover"])
+    h.approve("M")
+    h.issue("R")
+    h.issue("Q", label="M")
+    h.prepare("r1", key="k1", unknown="dropped", said=Admission("R", key="k1"))
+    call = h.begin("prepare", label="M", request="r1", attempt="m1")
+    h.end(call, "granted", Admission("Q", key="k2"))
+    h.recover(Admission("R", key="k1", attempt="a1"), Admission("Q", key="k2", attempt="m1"))
+    return h.history()
