@@ -74,8 +74,11 @@ class Kin:
 
     def withdraw(self, client: Client) -> None:
         """Revoke the parent or a child, and read at once behind the acknowledgement."""
-        asked = revoke(client, self.node, context=client.acting)
-        if asked.answer is not None and asked.answer.granted:
+        self.look_behind(revoke(client, self.node, context=client.acting))
+
+    def look_behind(self, asked: Pending | None) -> None:
+        """Read at once behind an acknowledged Revoke."""
+        if asked is not None and asked.answer is not None and asked.answer.granted:
             moment = "after_revoke"
             self.scene.stage.inspect(self.node, self.parent.known, self.parent.label, moment)
 

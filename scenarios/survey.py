@@ -2,22 +2,24 @@
 
 Recovery shows its steps only where something is left to recover, so here an executor dies with an
 admission in its hand (or, of a guarded ledger, while its effect is on its way) and a second
-process recovers. Revoke and Delegate are asked once each. Nothing is judged: what goes wrong here
-is no step of the survey, and the ordinary schedules will show it.
+process recovers. Revoke, Delegate, Close and Release are asked once each. Nothing is judged: what
+goes wrong here is no step of the survey, and the ordinary schedules will show it.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from ..chaos.events import Invoked, Point
 from ..chaos.handle import NodeHandle
 from ..targets.declaration import Facts
 from ..targets.replies import Recovered
-from .calls import PLAIN, Arm, Subject, Twist
+from .calls import PLAIN, Arm, Pending, Subject, Twist
 from .client import Client, approve
-from .moves import as_executor, delegate, revoke
+from .moves import as_executor, child_of, close, delegate, release, revoke
 from .placement import RAISES, Step, Survey, inner_statements
 from .stage import Stage
 
@@ -42,15 +44,15 @@ def steps_of(stage: Stage, node: NodeHandle) -> dict[str, tuple[Step, ...]]:
 
 
 def survey_rest(survey: Survey, stage: Stage, facts: Facts) -> Survey:
-    """The survey with what recover, revoke and delegate look like, whether threads may call, and
-    how the store can fail.
+    """The survey with what the other operations look like, whether threads may call, and how the
+    store can fail.
 
     ``stage`` is a fresh one, with a store of its own; its nodes are ended here.
     """
     steps, resumes = dict(survey.steps), False
     try:
         ops = ["recover"] if _left_behind(survey, stage, facts) else []
-        ops += [op for op in ("revoke", "delegate") if op in survey.operations]
+        ops += [op for op in _ASKED if op in survey.operations]
         for op in ops:
             found, answer = _traced(stage, facts, op)
             steps |= found
@@ -101,19 +103,59 @@ def _traced(stage: Stage, facts: Facts, op: str) -> tuple[dict[str, tuple[Step, 
         client.issue(node)
     if not node.alive or (op != "recover" and client.authorization is None):
         return {}, None
+    ask = _ASKED.get(op, _recover)(client, node)
+    if ask is None:
+        return {}, None
     stage.trace = True
     try:
-        if op == "recover":
-            asked = stage.call(node, op, [[]], Subject(client.label), client.executor)
-        elif op == "revoke":
-            asked = revoke(client, node)
-        else:
-            asked = delegate(client, node, as_executor(client.approval.context, "executor-2"), 1)
+        asked = ask()
     finally:
         stage.trace = False
     found = steps_of(stage, node)
     answer = asked.answer.value if asked.answer is not None else None
     return ({op: found[op]} if op in found else {}), answer
+
+
+_Ask = Callable[[], Pending]
+
+
+def _recover(client: Client, node: NodeHandle) -> _Ask:
+    about = Subject(client.label)
+    return lambda: client.stage.call(node, "recover", [[]], about, client.executor)
+
+
+def _delegate(client: Client, node: NodeHandle) -> _Ask:
+    return lambda: delegate(client, node, as_executor(client.approval.context, "executor-2"), 1)
+
+
+def _close(client: Client, node: NodeHandle) -> _Ask | None:
+    """Of a child that has not used anything. None: there is none."""
+    context = as_executor(client.approval.context, "executor-2")
+    child = child_of(client, delegate(client, node, context, 1), context)
+    if child is None or child.authorization is None:
+        return None
+    born = child.authorization
+    return lambda: close(client, node, born, context)
+
+
+def _release(client: Client, node: NodeHandle) -> _Ask | None:
+    """Of an admission whose effect never left: a definite non-effect. None: there is none."""
+    use = client.new_use()
+    if "prepare" in node.operations:
+        client.prepare(node, use)
+    held = use.admission
+    if held is None:
+        return None
+    return lambda: release(client, node, held, request=use.request)
+
+
+_ASKED: Final[dict[str, Callable[[Client, NodeHandle], _Ask | None]]] = {
+    "revoke": lambda client, node: lambda: revoke(client, node),
+    "delegate": _delegate,
+    "close": _close,
+    "release": _release,
+}
+"""By operation: what makes ready for it, and then asks for it."""
 
 
 def _serves_threads(survey: Survey, stage: Stage, facts: Facts) -> bool:

@@ -11,20 +11,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from ...chaos.events import Point
 from ...targets.terms import Context
-from ..calls import Pending, Twist
 from ..checks.attacks import ANOTHER_HOLDER
 from ..cuts import cut, cuts_of
 from ..history import SinkKind
-from ..kin import Kin
 from ..moves import as_executor, close, delegate, present
-from ..placement import held_points
 from ..plan import Plan, PlanProblem
-from ..race import meet, point_of, tokens_of
+from ..race import point_of
 from ..scene import Scene
-from ..uses import admit, admitting, ask, carry_on
+from ..uses import admit
 from . import Subjects, budgeted, budgets_of
+from .delegation_races import RACES, Races, races_of
 
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 NARROW: Final = ("executor", "session", "task")
@@ -42,7 +39,7 @@ class DelegationFamily:
     replayable = True
     needs: tuple[str, ...] = ("delegate",)
     claims: tuple[str, ...] = ("delegate",)
-    topics: tuple[str, ...] = (*MOMENTS, "narrow", "wide", "closed", "race", "both", "cut")
+    topics: tuple[str, ...] = (*MOMENTS, "narrow", "wide", "closed", *RACES, "cut")
     rows: tuple[str, ...] = tuple(f"DG{n:02}" for n in range(1, 11))
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
@@ -52,9 +49,7 @@ class DelegationFamily:
         others: list[tuple[str, ...]] = [("narrow", name) for name in NARROW]
         others += [("wide", name) for name in WIDE]
         others += [("closed", how) for how in CLOSED if "close" in survey.operations]
-        points = held_points(survey, "delegate")
-        others += [("race", *tokens_of(p)) for p in held_points(survey, admitting(survey))]
-        others += [(kind, *tokens_of(p)) for kind in ("race", "both") for p in points]
+        others += races_of(subject)
         others += [("cut", *tokens) for tokens in cuts_of(survey, "delegate")]
         shapes += [(shape, budgets[n % len(budgets)]) for n, shape in enumerate(others)]
         for turn, (shape, budget) in enumerate(shapes):
@@ -66,7 +61,7 @@ class DelegationFamily:
         budgeted(plan, scene.declaration)
         kind, *rest = plan.params
         played = _Played(scene, plan.budget)
-        if kind in ("race", "both"):
+        if plan.params in races_of(Subjects(plan.target, scene.declaration, scene.survey)):
             getattr(played, kind)(point_of(plan, scene.survey, tuple(rest)))
         elif kind == "cut":
             played.cut(plan, tuple(rest))
@@ -84,7 +79,7 @@ def _with(context: Context, field: str, value: Any) -> Context:
     return replace(context, **{field: value})
 
 
-class _Played(Kin):
+class _Played(Races):
     """One schedule."""
 
     # moments -----------------------------------------------------------------------------------
@@ -193,38 +188,7 @@ class _Played(Kin):
             self.scene.stage.kill(node, pending)
         self.withdraw(self.parent)
 
-    # races and cuts ----------------------------------------------------------------------------
-
-    def race(self, point: Point) -> None:
-        """The parent's own use and a Delegate of all that there is meet."""
-        use = self.parent.new_use()
-        node = self.scene.helper(self.parent.executor)
-        context = as_executor(self.parent.approval.context, "executor-2")
-
-        def uses(twist: Twist) -> Pending:
-            return ask(self.parent, self.node, use, twist)
-
-        gives = self.giving(node, context)
-        if point.op == "delegate":
-            given, pending = meet(self.scene, point, gives, uses)
-        else:
-            pending, given = meet(self.scene, point, uses, gives)
-        assert pending is not None
-        assert given is not None
-        child = self.known(self.parent, given, context)
-        carry_on(self.scene, self.parent, self.node, use, pending)
-        self.use(child)
-        self.scene.stage.dismiss(node)
-
-    def both(self, point: Point) -> None:
-        """Two Delegates of all that there is meet."""
-        node = self.scene.helper(self.parent.executor)
-        contexts = [as_executor(self.parent.approval.context, f"executor-{n}") for n in (2, 3)]
-        first, second = self.giving(self.node, contexts[0]), self.giving(node, contexts[1])
-        for given, context in zip(meet(self.scene, point, first, second), contexts, strict=True):
-            assert given is not None
-            self.use(self.known(self.parent, given, context))
-        self.scene.stage.dismiss(node)
+    # cuts --------------------------------------------------------------------------------------
 
     def cut(self, plan: Plan, tokens: tuple[str, ...]) -> None:
         """Delegate's own commit; whoever was not answered asks again, for the same."""

@@ -14,10 +14,12 @@ from typing import Final
 
 from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
+from ...targets.declaration import Declaration
 from ..calls import Arm, Twist
 from ..client import approve
 from ..history import SinkKind
-from ..moves import reissue
+from ..moves import as_executor, child_of, delegate, reissue
+from ..placement import Survey
 from ..plan import Plan, PlanProblem
 from ..race import HOLD_S, RACE
 from ..scene import Scene
@@ -43,6 +45,8 @@ MOMENTS: Final = (
     "waiter",
     "crossing",
 )
+DELEGATED: Final = "delegated"
+"""A moment of those ledgers that have children."""
 CROSSING_S: Final = 0.15
 """How long before t_e a caller asks that is to wait across it, seconds."""
 
@@ -56,7 +60,7 @@ class ExpiryFamily:
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ("expiry",)
-    topics: tuple[str, ...] = MOMENTS
+    topics: tuple[str, ...] = (*MOMENTS, DELEGATED)
     rows: tuple[str, ...] = ("RV07", "IS06", "RC11", "RC03")
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
@@ -64,7 +68,7 @@ class ExpiryFamily:
         if subject.declaration.facts.clock == "server" and not subject.survey.servers:
             return
         budgets = budgets_of(subject.declaration)
-        for turn, moment in enumerate(MOMENTS):
+        for turn, moment in enumerate(_moments(subject.survey, subject.declaration)):
             for budget in budgets:
                 sink = SINKS[(turn + budget) % len(SINKS)]
                 yield Plan(subject.target, self.name, (moment,), budget, sink, 0)
@@ -72,12 +76,18 @@ class ExpiryFamily:
     def run(self, plan: Plan, scene: Scene) -> None:
         """Play one plan."""
         budgeted(plan, scene.declaration)
-        if plan.params[0] not in MOMENTS or len(plan.params) > 1:
-            raise PlanProblem(f"{plan.id}: this family plays {', '.join(MOMENTS)}")
+        moments = _moments(scene.survey, scene.declaration)
+        if plan.params[0] not in moments or len(plan.params) > 1:
+            raise PlanProblem(f"{plan.id}: of this target the family plays {', '.join(moments)}")
         scene.stage.clocks = scene.clock_is_known
         played = _Played(scene, plan.budget)
         getattr(played, plan.params[0])()
         played.heal()
+
+
+def _moments(survey: Survey, declaration: Declaration) -> tuple[str, ...]:
+    delegates = "delegate" in survey.operations and declaration.claims_that("delegate")
+    return (*MOMENTS, DELEGATED) if delegates else MOMENTS
 
 
 class _Played:
@@ -200,6 +210,20 @@ class _Played:
         carry_on(self.scene, client, behind, second, waits)
         stage.dismiss(behind)
 
+    def delegated(self) -> None:
+        """A child is made in time, and its executor asks too late: t_e is its parent's."""
+        self.client.issue(self.early)
+        if self.client.authorization is None:
+            return
+        context = as_executor(self.client.approval.context, "executor-2")
+        born = delegate(self.client, self.early, context, 1)
+        child = child_of(self.client, born, context)
+        self._later()
+        if child is not None:
+            holder = self.scene.helper(context.executor, skew_s=self._ahead_s())
+            child.finish(holder, child.new_use())
+            self.scene.stage.dismiss(holder)
+
     # pieces ------------------------------------------------------------------------------------
 
     def _use(self, node: NodeHandle) -> None:
@@ -221,10 +245,12 @@ class _Played:
     def _living_late(self) -> NodeHandle:
         """A process whose clock is past t_e, where clocks can be told to be."""
         if self.late is None:
-            beyond_s = self.scene.facts.clock_error_s + LATE_S
-            skew_s = LIFE_S + beyond_s if self.tells else 0.0
-            self.late = self.scene.helper(self.client.executor, skew_s=skew_s)
+            self.late = self.scene.helper(self.client.executor, skew_s=self._ahead_s())
         return self.late
+
+    def _ahead_s(self) -> float:
+        beyond_s = self.scene.facts.clock_error_s + LATE_S
+        return LIFE_S + beyond_s if self.tells else 0.0
 
     def heal(self) -> None:
         """Recovery after t_e; then what is left is tried."""

@@ -3,7 +3,8 @@
 The other side turns a request away, and what was held can be used again. Then the same is asked for
 when it must not be granted: by a stranger while the holder is at work, a second time when somebody
 else has the unit, after the effect is committed, and where the ledger itself has handed the unit
-out twice, so that the word of one holder says nothing of the other's request.
+out twice, so that the word of one holder says nothing of the other's request. At last a Release
+meets another one, and a recovery.
 """
 
 from __future__ import annotations
@@ -12,17 +13,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from ..calls import Subject, Twist
+from ...chaos.events import Point
+from ...chaos.handle import NodeHandle
+from ...targets.declaration import Declaration
+from ..calls import Pending, Subject, Twist
 from ..client import Use
 from ..history import SinkKind
 from ..moves import as_executor, release
+from ..placement import Survey, held_points
 from ..plan import Plan, PlanProblem
+from ..race import Ask, meet, point_of, tokens_of
 from ..scene import Scene
 from . import Subjects, budgeted, budgets_of
 
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 TURNED_AWAY: Final = "turned_away"
 ASKED: Final = ("stranger", "twice", "finished", "doubtful")
+RACES: Final = ("releases", "recovered")
 POINT: Final = "effect-refused"
 """The name under which a definite non-effect is reported, beside the twelve points."""
 
@@ -36,7 +43,7 @@ class ReleaseFamily:
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ("release",)
-    topics: tuple[str, ...] = (TURNED_AWAY, *ASKED)
+    topics: tuple[str, ...] = (TURNED_AWAY, *ASKED, *RACES)
     rows: tuple[str, ...] = ("RC09", "RC10", "PR14", "CM03")
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
@@ -46,6 +53,10 @@ class ReleaseFamily:
             for budget in budgets_of(subject.declaration):
                 for sink in SINKS:
                     yield Plan(subject.target, self.name, (topic,), budget, sink, 0)
+        for turn, race in enumerate(_races(subject.survey, subject.declaration)):
+            for budget in budgets_of(subject.declaration):
+                sink = SINKS[(turn + budget) % len(SINKS)]
+                yield Plan(subject.target, self.name, race, budget, sink, 0)
 
     def run(self, plan: Plan, scene: Scene) -> None:
         """Play one plan."""
@@ -53,11 +64,26 @@ class ReleaseFamily:
         topic = plan.params[0]
         asks = "release" in scene.survey.operations
         known = topic == TURNED_AWAY or (topic in ASKED and asks)
-        if not known or len(plan.params) > 1:
+        raced = plan.params in _races(scene.survey, scene.declaration)
+        if not raced and (not known or len(plan.params) > 1):
             raise PlanProblem(f"{plan.id}: of this target the family plays no {topic!r}")
         played = _Played(scene, plan.budget)
-        getattr(played, topic)()
+        if raced:
+            getattr(played, topic)(point_of(plan, scene.survey, plan.params[1:]))
+        else:
+            getattr(played, topic)()
         played.heal()
+
+
+def _races(survey: Survey, declaration: Declaration) -> tuple[tuple[str, ...], ...]:
+    """Every point of Release under a second one; every point of it and of Recover where both
+    meet."""
+    points = held_points(survey, "release")
+    found = [("releases", *tokens_of(point)) for point in points]
+    if points and declaration.claims_that("recover"):
+        points += held_points(survey, "recover")
+        found += [("recovered", *tokens_of(point)) for point in points]
+    return tuple(found)
 
 
 class _Played:
@@ -141,6 +167,44 @@ class _Played:
         self._release(use)
         self._look()
         self._use_all()
+
+    # races -------------------------------------------------------------------------------------
+
+    def releases(self, point: Point) -> None:
+        """A definite non-effect is given back by two processes of its holder at once; the unit is
+        free once."""
+        use = self._refused()
+        if use.admission is None:
+            return
+        node = self.scene.helper(self.client.executor)
+        meet(self.scene, point, self._gives(use, self.mine), self._gives(use, node))
+        self._look()
+        self.scene.stage.dismiss(node)
+
+    def recovered(self, point: Point) -> None:
+        """Its holder gives back what a recovery is about to send again: one of the two has it."""
+        use = self._refused()
+        if use.admission is None:
+            return
+        node = self.scene.helper(self.client.executor)
+
+        def recovers(twist: Twist) -> Pending | None:
+            return self.client.recovery(node, twist)
+
+        gives = self._gives(use, self.mine)
+        if point.op == "release":
+            _, found = meet(self.scene, point, gives, recovers)
+        else:
+            found, _ = meet(self.scene, point, recovers, gives)
+        if found is not None:
+            self.client.resume(node, found)
+        self._look()
+        self.scene.stage.dismiss(node)
+
+    def _gives(self, use: Use, node: NodeHandle) -> Ask:
+        held = use.admission
+        assert held is not None
+        return lambda twist: release(self.client, node, held, request=use.request, twist=twist)
 
     # pieces ------------------------------------------------------------------------------------
 
