@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, null, update
 
+from admitone.targets import contract as c
 from admitone.targets.caplease.chain import Entry
 from admitone.targets.caplease.denials import answering
 from admitone.targets.caplease.ledger import CapLease
@@ -18,6 +19,7 @@ from admitone.targets.caplease.records import Record
 from admitone.targets.caplease.schema import ISSUED, slot
 from admitone.targets.caplease.target import CapLeaseSqlite
 from admitone.targets.correct.counter import CounterTarget, Denied, UseCounter
+from admitone.targets.correct.guarded import Gate, GuardedTarget
 from admitone.targets.replies import Done
 from admitone.targets.terms import Authorization
 
@@ -87,6 +89,21 @@ class LooksFirst(UseCounter):
             db.execute("UPDATE approval SET used = used - 1 WHERE event = ?", (event,))
 
 
+class BelievesTheLast(Gate):
+    """A guarded run is taken back when its last request was turned away, whatever became of an
+    earlier one. No race either."""
+
+    def _ask(self, tool: str, args: str, key: str) -> c.Receipt:
+        try:
+            return super()._ask(tool, args, key)
+        except (c.NotApplied, c.EffectUnknown) as problem:
+            if isinstance(problem.__cause__ or problem, c.NotApplied):
+                with self._writing() as db:
+                    back = "UPDATE runs SET state = 'taken back' WHERE key = ? AND receipt IS NULL"
+                    db.execute(back, (key,))
+            raise
+
+
 class RevokeListsFirst(CapLeaseSqlite):
     def ledger_class(self) -> type[CapLease]:
         return ListsFirst
@@ -104,3 +121,7 @@ class ChildWithoutEnd(CapLeaseSqlite):
 
 class ReleaseLooksFirst(CounterTarget):
     library = LooksFirst
+
+
+class TakesBackInDoubt(GuardedTarget):
+    library = BelievesTheLast

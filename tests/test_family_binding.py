@@ -158,7 +158,7 @@ def test_each_leaf_of_a_credential_is_altered_alone() -> None:
 
 
 def test_each_variation_changes_one_field() -> None:
-    call = Call("pay", {"to": "a", "amount": "1.00", "memo": "m", **TYPED}, "user", "account")
+    call = Call("pay", {"to": "a-1", "amount": "1.00", "memo": "m", **TYPED}, "user", "account")
     for name, change in CALLS.items():
         other = change(call)
         fields = ("tool", "args", "principal", "resource", "tool_version")

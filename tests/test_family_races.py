@@ -1,5 +1,5 @@
-"""Delegate, Close and Release in races, and a child past its parent's end: what looks in one
-transaction and acts in the next is convicted, and a correct ledger is not."""
+"""Delegate, Close and Release in races, a child past its parent's end, and a guarded release in
+doubt: what looks in one transaction and acts in the next is convicted, and no correct ledger is."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ def _all_of(target: str, name: str, topics: set[str], folder: Path) -> tuple[set
         ("CloseCountsFirst", "delegation", {"closing"}, {"AO104", "AO504"}),
         ("ReleaseLooksFirst", "release", {"releases"}, {"AO102"}),
         ("ReleaseLooksFirst", "release", {"recovered"}, {"AO103"}),
+        ("TakesBackInDoubt", "release", {"doubtful"}, {"AO102", "AO103"}),
         ("ChildWithoutEnd", "expiry", {"delegated"}, {"AO402"}),
     ],
 )
-def test_who_looks_first_and_acts_later_is_convicted(
+def test_a_ledger_that_looks_too_early_or_too_little_is_convicted(
     target: str, name: str, topics: set[str], found: set[str], scratch: Path
 ) -> None:
     seen, _ = _all_of(LEDGERS + target, name, topics, scratch)
@@ -48,6 +49,8 @@ def test_who_looks_first_and_acts_later_is_convicted(
         ("builtin:caplease-sqlite", "expiry", {"delegated"}),
         ("builtin:correct/counter", "release", {"releases", "recovered"}),
         ("py:tests.small_ledger:SmallTarget", "release", {"releases", "recovered"}),
+        ("builtin:correct/guarded", "release", {"doubtful"}),
+        ("py:tests.small_ledger:SmallAsyncTarget", "release", {"doubtful"}),
     ],
 )
 def test_a_correct_ledger_is_acquitted(
