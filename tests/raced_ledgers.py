@@ -42,6 +42,14 @@ class ListsFirst(CapLease):
             self._listed = None
 
 
+class SparesTheBusy(CapLease):
+    """Revoke leaves descendants alone that have used a unit. No race either."""
+
+    def _family(self, record: Record) -> set[str]:
+        busy = {s.holder for s in self._slots(record.root) if s.state != ISSUED}
+        return super()._family(record) - (busy - {record.nu})
+
+
 _BACK = (
     update(slot)
     .where(slot.c.nu == bindparam("root"), slot.c.j == bindparam("number"))
@@ -107,6 +115,11 @@ class BelievesTheLast(Gate):
 class RevokeListsFirst(CapLeaseSqlite):
     def ledger_class(self) -> type[CapLease]:
         return ListsFirst
+
+
+class RevokeSparesTheBusy(CapLeaseSqlite):
+    def ledger_class(self) -> type[CapLease]:
+        return SparesTheBusy
 
 
 class CloseCountsFirst(CapLeaseSqlite):

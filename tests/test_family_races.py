@@ -28,6 +28,7 @@ def _all_of(target: str, name: str, topics: set[str], folder: Path) -> tuple[set
     ("target", "name", "topics", "found"),
     [
         ("RevokeListsFirst", "delegation", {"withdrawn"}, {"AO503"}),
+        ("RevokeSparesTheBusy", "delegation", {"begun"}, {"AO503"}),
         ("CloseCountsFirst", "delegation", {"closing"}, {"AO104", "AO504"}),
         ("ReleaseLooksFirst", "release", {"releases"}, {"AO102"}),
         ("ReleaseLooksFirst", "release", {"recovered"}, {"AO103"}),
@@ -45,7 +46,7 @@ def test_a_ledger_that_looks_too_early_or_too_little_is_convicted(
 @pytest.mark.parametrize(
     ("target", "name", "topics"),
     [
-        ("builtin:caplease-sqlite", "delegation", {"withdrawn", "closing", "closings"}),
+        ("builtin:caplease-sqlite", "delegation", {"withdrawn", "closing", "closings", "begun"}),
         ("builtin:caplease-sqlite", "expiry", {"delegated"}),
         ("builtin:correct/counter", "release", {"releases", "recovered"}),
         ("py:tests.small_ledger:SmallTarget", "release", {"releases", "recovered"}),

@@ -26,7 +26,10 @@ from .delegation_races import RACES, Races, races_of
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 NARROW: Final = ("executor", "session", "task")
 WIDE: Final = ("session", "task", "policy_epoch", "schema_epoch", "budget")
-MOMENTS: Final = ("one", "two", "mutated", "stranger", "conserved", "revoked", "orphaned", "below")
+MOMENTS: Final = (
+    *("one", "two", "mutated", "stranger", "conserved"),
+    *("revoked", "begun", "orphaned", "below"),
+)
 CLOSED: Final = ("unused", "used", "twice")
 
 
@@ -169,6 +172,13 @@ class _Played(Races):
         self.withdraw(self.parent)
         self.use(second)
         self.use(first)
+
+    def begun(self) -> None:
+        """A child has used the first of its units when its parent is revoked."""
+        child = self.child(budget=self.budget)
+        self.use(child)
+        self.withdraw(self.parent)
+        self.use(child)
 
     def below(self) -> None:
         """Only the child is revoked; its own child ends with it, its parent does not."""
