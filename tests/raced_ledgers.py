@@ -6,6 +6,7 @@ Each looks in one transaction and acts in the next; nobody sees it who asks one 
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import replace
 from typing import Any
 
@@ -112,6 +113,18 @@ class BelievesTheLast(Gate):
             raise
 
 
+class ReadmitsWhatCameBack(Gate):
+    """A guarded run that was taken back runs on when it is asked for again, whatever came between.
+    No race either."""
+
+    def _let_through(
+        self, db: sqlite3.Connection, grant: str, bound: tuple[str, str], attempt: str
+    ) -> c.Receipt | tuple[str, str, str]:
+        again = "UPDATE runs SET state = 'running' WHERE grant_id = ? AND attempt = ?"
+        db.execute(again + " AND state = 'taken back'", (grant, attempt))
+        return super()._let_through(db, grant, bound, attempt)
+
+
 class RevokeListsFirst(CapLeaseSqlite):
     def ledger_class(self) -> type[CapLease]:
         return ListsFirst
@@ -138,3 +151,7 @@ class ReleaseLooksFirst(CounterTarget):
 
 class TakesBackInDoubt(GuardedTarget):
     library = BelievesTheLast
+
+
+class RunsOnAfterRevoke(GuardedTarget):
+    library = ReadmitsWhatCameBack

@@ -33,6 +33,7 @@ def _all_of(target: str, name: str, topics: set[str], folder: Path) -> tuple[set
         ("ReleaseLooksFirst", "release", {"releases"}, {"AO102"}),
         ("ReleaseLooksFirst", "release", {"recovered"}, {"AO103"}),
         ("TakesBackInDoubt", "release", {"doubtful"}, {"AO102", "AO103"}),
+        ("RunsOnAfterRevoke", "release", {"withdrawn"}, {"AO401"}),
         ("ChildWithoutEnd", "expiry", {"delegated"}, {"AO402"}),
     ],
 )
@@ -48,9 +49,9 @@ def test_a_ledger_that_looks_too_early_or_too_little_is_convicted(
     [
         ("builtin:caplease-sqlite", "delegation", {"withdrawn", "closing", "closings", "begun"}),
         ("builtin:caplease-sqlite", "expiry", {"delegated"}),
-        ("builtin:correct/counter", "release", {"releases", "recovered"}),
+        ("builtin:correct/counter", "release", {"releases", "recovered", "withdrawn"}),
         ("py:tests.small_ledger:SmallTarget", "release", {"releases", "recovered"}),
-        ("builtin:correct/guarded", "release", {"doubtful"}),
+        ("builtin:correct/guarded", "release", {"doubtful", "withdrawn"}),
         ("py:tests.small_ledger:SmallAsyncTarget", "release", {"doubtful"}),
     ],
 )

@@ -12,7 +12,7 @@ from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
 from ..calls import Pending, Subject, Twist
 from ..client import Use
-from ..moves import as_executor, release
+from ..moves import as_executor, release, revoke
 from ..race import Ask, meet
 from ..scene import Scene
 
@@ -35,6 +35,18 @@ class GivingBack:
         use = self._refused()
         if use.admission is not None and "release" in self.mine.operations:
             self._release(use)
+
+    def withdrawn(self) -> None:
+        """Given back, and revoked before anybody asks again: the same attempt is a new use then."""
+        use = self._refused()
+        if use.admission is not None and "release" in self.mine.operations:
+            self._release(use)
+        asked = revoke(self.client, self.mine)
+        if asked.answer is not None and asked.answer.granted:
+            self._look()
+        if self.scene.facts.attempt_identity:
+            self.client.finish(self.mine, use)
+        self._look()
 
     def stranger(self) -> None:
         """Somebody else gives back what the holder is about to use."""

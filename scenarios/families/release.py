@@ -23,6 +23,7 @@ from .giving_back import GivingBack
 
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 TURNED_AWAY: Final = "turned_away"
+WITHDRAWN: Final = "withdrawn"
 ASKED: Final = ("stranger", "twice", "finished", "doubtful")
 RACES: Final = ("releases", "recovered")
 
@@ -36,12 +37,12 @@ class ReleaseFamily:
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ("release",)
-    topics: tuple[str, ...] = (TURNED_AWAY, *ASKED, *RACES)
+    topics: tuple[str, ...] = (TURNED_AWAY, WITHDRAWN, *ASKED, *RACES)
     rows: tuple[str, ...] = ("RC09", "RC10", "PR14", "CM03")
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every topic x budget x sink."""
-        for topic in _topics(subject.survey):
+        for topic in _topics(subject.survey, subject.declaration):
             for budget in budgets_of(subject.declaration):
                 for sink in SINKS:
                     yield Plan(subject.target, self.name, (topic,), budget, sink, 0)
@@ -55,7 +56,9 @@ class ReleaseFamily:
         budgeted(plan, scene.declaration)
         topic = plan.params[0]
         raced = plan.params in _races(scene.survey, scene.declaration)
-        if not raced and (topic not in _topics(scene.survey) or len(plan.params) > 1):
+        if not raced and (
+            topic not in _topics(scene.survey, scene.declaration) or len(plan.params) > 1
+        ):
             raise PlanProblem(f"{plan.id}: of this target the family plays no {topic!r}")
         played = GivingBack(scene, plan.budget)
         if raced:
@@ -65,11 +68,14 @@ class ReleaseFamily:
         played.heal()
 
 
-def _topics(survey: Survey) -> tuple[str, ...]:
+def _topics(survey: Survey, declaration: Declaration) -> tuple[str, ...]:
     """A ledger that releases by itself is never asked to; it may be in doubt all the same."""
+    found: tuple[str, ...] = (TURNED_AWAY,)
+    if "revoke" in survey.operations and declaration.claims_that("revoke"):
+        found = (TURNED_AWAY, WITHDRAWN)
     if "release" in survey.operations:
-        return (TURNED_AWAY, *ASKED)
-    return (TURNED_AWAY, "doubtful") if survey.guarded else (TURNED_AWAY,)
+        return (*found, *ASKED)
+    return (*found, "doubtful") if survey.guarded else found
 
 
 def _races(survey: Survey, declaration: Declaration) -> tuple[tuple[str, ...], ...]:
