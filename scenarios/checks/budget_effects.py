@@ -106,8 +106,10 @@ def _units(label: LabelStory, effects: list[EffectStory], guarded: bool) -> set[
         about = call.invoked.admission if call is not None else None
         if guarded:
             found.add(label.book.of_effect(effect.event.number))
+        elif about is None:
+            found.add(None)
         else:
-            found.add(label.book.find(about, effect.attempt) if about is not None else None)
+            found.add(label.book.used_at(about, effect.attempt, effect.sent))
     return found
 
 

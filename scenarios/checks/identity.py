@@ -50,7 +50,8 @@ def _keys_of_units(story: Story, label: LabelStory) -> dict[str, list[tuple[str,
             mine = effect.call is not None and effect.call.op == "execute"
         else:
             about = effect.call.invoked.admission if effect.call is not None else None
-            unit = label.book.find(about, effect.attempt) if about is not None else None
+            used = label.book.used_at
+            unit = used(about, effect.attempt, effect.sent) if about is not None else None
             mine = about is not None and about.key is not None
         if unit is None or not mine:
             continue

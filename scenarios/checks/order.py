@@ -234,7 +234,8 @@ def _stopped(
             )
     for call in label.of("commit"):
         about = call.invoked.admission
-        mine = about is not None and label.book.find(about, call.attempt) is admitted
+        used = label.book.used_at
+        mine = about is not None and used(about, call.attempt, call.began) is admitted
         said = call.value
         if not mine or call.began < withdrawn or call.replied is None:
             continue

@@ -124,6 +124,14 @@ class Book:
         """Guarded: the admission behind a request at the sink, by the request's number."""
         return self.by_effect.get(number)
 
+    def used_at(self, about: Admission, attempt: str | None, at: int) -> Admitted | None:
+        """The admission that a client used at this moment: the last one granted until then in just
+        these words, for a freed unit that is admitted again has the same names as before."""
+        for admitted in reversed(self.admissions):
+            if any(e.at <= at and e.admission == about for e in admitted.evidence):
+                return admitted
+        return self.find(about, attempt)
+
     def find(self, admission: Admission, attempt: str | None) -> Admitted | None:
         """The admission that this one names, by the strongest name that both have."""
         record = admission.record

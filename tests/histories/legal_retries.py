@@ -191,6 +191,18 @@ def released_and_admitted_again() -> History:
     return h.history()
 
 
+def released_and_admitted_under_a_new_key() -> History:
+    facts = Facts(key="stored", slot_identity=True, after_not_applied="free")
+    h = Builder(facts=facts, claims=["release"])
+    h.issue()
+    first = h.prepare("r1", slot="s1", key="k1")
+    h.effect(first, how="refused")
+    h.release(first)
+    h.use("r2", slot="s1", key="k2")
+    h.read(slots={"s1": "committed"})
+    return h.history()
+
+
 def released_while_another_waits() -> History:
     h = Builder(facts=Facts(slot_identity=True, after_not_applied="free"), claims=["release"])
     h.issue()
