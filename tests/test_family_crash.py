@@ -18,6 +18,7 @@ from admitone.scenarios.families.crash_beside import NAMES
 from admitone.scenarios.plan import Plan
 from admitone.scenarios.preflight import Fitting
 from tests.harness_world import conducted
+from tests.played import acquitted, played
 
 REFERENCE = "builtin:caplease-sqlite"
 STANDING = (
@@ -138,3 +139,11 @@ def test_a_broken_ledger_is_convicted(target: str, name: str, code: str, scratch
     with conducted(target, scratch) as (conductor, _):
         result = play(conductor, target, name).result
     assert code in {finding.code for finding in result.findings}
+
+
+def test_a_commit_that_waits_for_the_one_that_stands_is_not_waited_for(scratch: Path) -> None:
+    """Its lock is free when that one goes on, and not before, however often it is asked for."""
+    name = "FP9.write1.hold.retry.b1.idem.s1"
+    results = played("py:tests.odd_ledgers:LooksFirst", "crash", scratch, [name])
+    acquitted(results)
+    assert results[0].duration_s < 2.0

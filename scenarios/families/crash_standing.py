@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...chaos.handle import NodeHandle
+from ...targets.terms import Admission
 from ..calls import PLAIN, Pending, Twist
 from ..client import Client, Use
 from ..moves import revoke
@@ -88,8 +89,10 @@ def _while_it_stands(
     else:
         asked = client.recovery(other, wait)
     blocked = asked is not None and asked.answer is None
+    # who is told to try again does so when the one that stands has gone on: it may hold the lock
+    again = asked is not None and (asked.answer is None or asked.answer.outcome == "busy")
     waits = [asked] if asked is not None and blocked else []
-    if asked is not None and not blocked:
+    if asked is not None and not again:
         waits += _finish(client, other, use, asked, wait)
     if variant == "pause":
         node.stop_clock(False)
@@ -97,7 +100,7 @@ def _while_it_stands(
     stage.settle(pending, *waits)
     scene.phase("heal")
     learn(client, use, pending)
-    if asked is not None and blocked:
+    if asked is not None and again:
         _finish(client, other, use, asked)
     _carry_on(client, node, use, pending)
 
@@ -120,6 +123,10 @@ def _finish(
         client.issued(asked)
     elif asked.op == "recover":
         return client.resume(node, asked, twist)
+    elif twist is not PLAIN and asked.answer and isinstance(asked.answer.value, Admission):
+        client.prepared(use, asked)
+        commit = client.carry_out(node, use, asked.answer.value, twist)
+        return [commit] if commit is not None else []
     else:
         carry_on(client, node, use, asked)
     return []
