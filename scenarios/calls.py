@@ -11,6 +11,7 @@ from ..chaos.channel import Message
 from ..chaos.events import Outcome, Point, Why
 from ..chaos.handle import NodeHandle
 from ..chaos.servers import RunningServer
+from ..targets.replies import Unknown
 from ..targets.terms import Admission, Call, Context, Json, Trust
 from .desk import Letter, Transit
 
@@ -108,6 +109,11 @@ class Answer:
     def granted(self) -> bool:
         """The ledger granted it."""
         return self.outcome == "granted"
+
+    @property
+    def left(self) -> bool:
+        """A guarded ledger took it without a word on how it ended: its worker may do it later."""
+        return self.why == "corrected" and isinstance(self.value, Unknown)
 
 
 @dataclass(slots=True, eq=False)

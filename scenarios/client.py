@@ -207,7 +207,10 @@ class Client:
         for as long as the target says that it may wait, never longer. ``brief``: a few times
         only, because something else has still to happen (recovery, say) before it can end."""
         if "execute" in node.operations:
-            return self._patiently(lambda: self.execute(node, use), brief=brief)
+            executed = self._patiently(lambda: self.execute(node, use), brief=brief)
+            if executed.left:
+                self.work(node)
+            return executed
         answer = self._patiently(lambda: self.prepare(node, use), brief=brief)
         if answer.granted and use.admission is not None:
             self.carry_out(node, use, use.admission)
@@ -228,8 +231,19 @@ class Client:
         return pending if pending is not None and pending.answer is None else None
 
     def recover(self, node: NodeHandle, *, unaided: bool = False) -> bool:
-        """Have the ledger find what is unfinished, and resume what it hands back. ``unaided``:
-        without telling it which authorizations there are."""
+        """Have the ledger find what is unfinished, and resume what it hands back; then its own
+        worker passes, where it has one. ``unaided``: without telling it which authorizations
+        there are."""
+        recovered = self._recover(node, unaided)
+        self.work(node)
+        return recovered
+
+    def work(self, node: NodeHandle) -> None:
+        """One pass of the ledger's sweeper, relay or reaper, if it has any."""
+        if node.alive and "work" in self.stage.parent.greeting.optional:
+            self.stage.work(node, self.executor)
+
+    def _recover(self, node: NodeHandle, unaided: bool) -> bool:
         if "recover" not in node.operations:
             return False
         found: list[Pending] = []

@@ -180,7 +180,8 @@ class Hearing:
             self.harm("target", problem)
             self.replied(pending, Answer("unknown", why="malformed"), entered, wrote, problem)
             return True
-        answer = answer_of(pending.op, value, effects, wrote)
+        works = "work" in self.parent.greeting.optional
+        answer = answer_of(pending.op, value, effects, wrote, works=works)
         detail = str(message.get("raised", ""))[:500]
         self.replied(pending, answer, entered, wrote, detail)
         return True

@@ -61,6 +61,15 @@ class Survey:
         """The ledger runs the effect itself."""
         return "execute" in self.operations
 
+    @property
+    def left_to_work(self) -> bool:
+        """A guarded ledger that only writes down what is to be sent: its worker sends it."""
+        return self.guarded and self.sends("work") and not self.sends("execute")
+
+    def sends(self, op: str) -> bool:
+        """Whether the operation entered the effect."""
+        return any(step.kind == "effect" for step in self.steps.get(op, ()))
+
     def writes(self, op: str) -> int:
         """How many durable writes the operation made."""
         return sum(1 for s in self.steps.get(op, ()) if s.kind == "write" and s.side == "after")
@@ -94,9 +103,13 @@ def _places(survey: Survey) -> Iterator[Place]:
     if survey.guarded:
         split = _writes_before_effect(survey.steps.get("execute", ()))
         last = survey.writes("execute")
-        yield from _around_writes(survey, "execute", "FP3", "FP4", 1, split, False)
-        yield from _effect("execute")
-        yield from _around_writes(survey, "execute", "FP9", "FP10", split + 1, last, True)
+        left = survey.left_to_work
+        yield from _around_writes(survey, "execute", "FP3", "FP4", 1, split, left)
+        if left:
+            split, last = _writes_before_effect(survey.steps["work"]), survey.writes("work")
+        sender = "work" if left else "execute"
+        yield from _effect(sender)
+        yield from _around_writes(survey, sender, "FP9", "FP10", split + 1, last, not left)
         yield from _recovering_guarded(survey)
         return
     yield from _around_writes(survey, "prepare", "FP3", "FP4", 1, survey.writes("prepare"), True)

@@ -260,6 +260,9 @@ class _Check:
             self._complain(stage, "execute")
             if executed.answer and executed.answer.granted:
                 self._agree(stage, client, executed, "execute", 0, 1)
+            elif executed.answer and executed.answer.left:
+                client.work(node)
+                self._complain(stage, "work")
             return
         prepared = client.prepare(node, use)
         self._complain(stage, "prepare")

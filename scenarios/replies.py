@@ -50,12 +50,13 @@ _OPTIONAL_TEXT: Final = (str, type(None))
 _STATES: Final = ("issued", "prepared", "committed", "revoked", "in_doubt")
 
 
-def answer_of(op: str, value: Any, effects: int, wrote: int) -> Answer:
+def answer_of(op: str, value: Any, effects: int, wrote: int, *, works: bool = False) -> Answer:
     """What the client may believe: an answer cannot be more definite than what was seen.
 
     ``effects``: how often the effect was entered and may have been applied; ``wrote``: how many
-    durable writes the call made. Busy after a write, and Busy or Refused after an effect, are
-    Unknown; a guarded call that never entered the effect is Replayed.
+    durable writes the call made; ``works``: the target has a worker, which may send what a call
+    left. Busy after a write, and Busy or Refused after an effect, are Unknown; a guarded call that
+    never entered the effect is Replayed, or Unknown where a worker may enter it later.
     """
     if isinstance(value, Unknown):
         return Answer("unknown", value)
@@ -67,7 +68,8 @@ def answer_of(op: str, value: Any, effects: int, wrote: int) -> Answer:
     if isinstance(value, Replayed):
         return Answer("replayed", value)
     if op == "execute" and effects == 0:
-        return Answer("replayed", Replayed())
+        left = Answer("unknown", Unknown("nothing was sent: left to work()"), "corrected")
+        return left if works else Answer("replayed", Replayed())
     return Answer("granted", value)
 
 

@@ -142,7 +142,7 @@ class Scene:
             answer = client.finish(node, client.new_use())
             if answer.why in ("silent", "dead"):
                 return  # asking on would only wait again
-            denials += not answer.granted
+            denials += not (answer.granted or answer.left)
             if denials == DRAIN_EXTRA:
                 return
 

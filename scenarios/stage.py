@@ -52,12 +52,10 @@ class Stage(Hearing):
             node.operations = tuple(str(name) for name in answer.value)
         return answer
 
-    def work(self, node: NodeHandle, executor: str) -> Answer:
+    def work(self, node: NodeHandle, executor: str, twist: Twist = PLAIN) -> Pending:
         """One pass of the target's own sweeper, relay or reaper, in a living node that has it."""
         ask: Message = {"do": "work", "store": self.setting.store_for(node.name)}
-        pending = self._start("work", node, ask, Subject(), executor)
-        self.drive(pending)
-        return pending.answer or Answer("unknown")
+        return self._asked("work", node, ask, Subject(), executor, twist)
 
     def kill(self, node: NodeHandle, *open_calls: Pending) -> None:
         """SIGKILL, wait for the death, reap; its open calls are never answered now."""
@@ -94,6 +92,17 @@ class Stage(Hearing):
             message["lane"] = twist.lane
         if twist.start_ns is not None:
             message["start_ns"] = twist.start_ns
+        return self._asked(op, node, message, subject, executor, twist)
+
+    def _asked(
+        self,
+        op: str,
+        node: NodeHandle,
+        message: Message,
+        subject: Subject,
+        executor: str,
+        twist: Twist,
+    ) -> Pending:
         if self.trace:
             message["trace"] = True
         if twist.arm is not None:

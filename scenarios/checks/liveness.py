@@ -7,7 +7,7 @@ otherwise is an attack of the workload, and refusing it is right.
 from __future__ import annotations
 
 from ...targets.contract import OPERATIONS
-from ...targets.replies import Busy, Refused
+from ...targets.replies import Busy, Refused, Unknown
 from ..story import LabelStory, Story
 from ..story.calls import FOREVER, CallStory
 from ..story.labels import is_ordinary
@@ -36,7 +36,7 @@ def _first_use(story: Story) -> Ruling:
             if not _alone(story, label, call):
                 continue
             docket.tried()
-            if call.outcome in ("refused", "replayed"):
+            if call.outcome in ("refused", "replayed") or _never_done(story, label, call):
                 docket.breach(
                     label.label,
                     f"first legitimate {call.op}s that were served = 0 < 1",
@@ -45,6 +45,20 @@ def _first_use(story: Story) -> Ruling:
                     (call.began, call.ended),
                 )
     return docket.ruling()
+
+
+def _never_done(story: Story, label: LabelStory, call: CallStory) -> bool:
+    """It was left to the ledger's worker, which passed and did nothing, though nothing hurt it."""
+    passed = any(
+        c.op == "work" and c.granted and c.began > call.ended for c in story.calls.values()
+    )
+    idle = passed and not label.effects and story.undisturbed(-1, FOREVER)
+    return idle and _is_left(call)
+
+
+def _is_left(call: CallStory) -> bool:
+    corrected = call.replied is not None and call.replied.why == "corrected"
+    return corrected and isinstance(call.value, Unknown)
 
 
 def _first(label: LabelStory, *ops: str) -> CallStory | None:
@@ -92,7 +106,7 @@ def _rest(story: Story) -> Ruling:
         asked = [c for c in label.uses() if c.began > drain and c.honest]
         if "issue" in story.header.operations and not _ever_issued(label):
             asked = [c for c in label.of("issue") if c.began > drain]
-        refused = _turned_away(_last_answers(asked))
+        refused = _turned_away([c for c in _last_answers(asked) if not _carried_out(label, c)])
         if not refused:
             continue
         docket.tried()
@@ -129,6 +143,12 @@ def _turned_away(asked: list[CallStory]) -> list[CallStory]:
     if doubts:
         return doubts if len(doubts) == len(asked) > 1 else []
     return [c for c in asked if c.outcome in ("refused", "replayed")]
+
+
+def _carried_out(label: LabelStory, call: CallStory) -> bool:
+    """It was left to the ledger's worker, and that has been at work for this authorization."""
+    sent = any(e.call is not None and e.call.op == "work" and e.applied for e in label.effects)
+    return _is_left(call) and sent
 
 
 def _used_at_most(story: Story, label: LabelStory) -> int:

@@ -90,6 +90,9 @@ def reach(
     for _ in range(earlier):
         client.finish(node, client.new_use())
     use = client.new_use()
+    if place.op == "work":
+        client.execute(node, use)
+        return client.stage.work(node, client.executor, twist), use
     if place.op == "execute":
         return client.execute(node, use, twist), use
     pending = client.prepare(node, use, twist if place.op == "prepare" else PLAIN)

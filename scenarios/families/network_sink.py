@@ -139,7 +139,9 @@ class _Crossed:
         self.link.fault(self.fault)
         stage.recorder.record("fault", FaultOn(self.fault.token, SINK))
         if client.authorization is not None and not split:
-            client.execute(node, use)
+            executed = client.execute(node, use)
+            if executed.answer is not None and executed.answer.left:
+                client.work(node)
         elif use.admission is not None:
             client.send(node, use, use.admission)
             if use.receipt is not None and scene.draws.random() < 0.5:

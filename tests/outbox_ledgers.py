@@ -1,0 +1,127 @@
+"""Guarded ledgers whose ``execute`` fills an outbox, and whose ``work`` empties it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import uuid
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from admitone.targets import contract as c
+
+SCHEMA = """
+PRAGMA journal_mode = WAL;
+CREATE TABLE permit (name TEXT PRIMARY KEY, uses INTEGER NOT NULL);
+CREATE TABLE outbox (id INTEGER PRIMARY KEY, permit TEXT NOT NULL, attempt TEXT NOT NULL,
+    tool TEXT NOT NULL, args TEXT NOT NULL, sent INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (permit, attempt));
+"""
+PUT = """
+INSERT INTO outbox (permit, attempt, tool, args) SELECT name, ?, ?, ? FROM permit
+WHERE name = ? AND uses > (SELECT count(*) FROM outbox WHERE permit = name)
+ON CONFLICT DO NOTHING
+"""
+Row = tuple[int, str, str]
+
+
+class OutboxLedger:
+    """One client. Each statement is a transaction of its own."""
+
+    def __init__(self, path: Path, wait_s: float) -> None:
+        self._path, self._wait_s = path, wait_s
+
+    def _db(self) -> closing[sqlite3.Connection]:
+        return closing(sqlite3.connect(self._path, self._wait_s, isolation_level=None))
+
+    def issue(
+        self, call: c.Call, confirmation: c.Confirmation, budget: c.Budget, *_: object
+    ) -> c.Authorization:
+        """The permit of a confirmation, made now or before."""
+        with self._db() as db:
+            db.execute("INSERT OR IGNORE INTO permit VALUES (?, ?)", (confirmation.event, budget))
+        return c.Authorization(confirmation.event, budget)
+
+    def execute(
+        self, authorization: c.Authorization, call: c.Call, context: c.Context, attempt: str
+    ) -> object:
+        """Take a use, and leave its effect to the relay."""
+        name, args = authorization.record, json.dumps(dict(call.args))
+        with self._db() as db:
+            db.execute(PUT, (attempt, call.tool, args, name))
+            query = "SELECT sent FROM outbox WHERE permit = ? AND attempt = ?"
+            row = db.execute(query, (name, attempt)).fetchone()
+        if row is None:
+            return c.Refused("exhausted")
+        return c.Replayed() if row[0] else "queued"
+
+    def relay(self, send: Callable[[Row], None]) -> None:
+        """Send what is not sent; what is not answered is sent again by the next pass."""
+        query = "SELECT id, tool, args FROM outbox WHERE NOT sent ORDER BY id"
+        with self._db() as db:
+            for row in db.execute(query).fetchall():
+                try:
+                    send(row)
+                except (c.NotApplied, c.EffectUnknown):
+                    continue
+                db.execute("UPDATE outbox SET sent = 1 WHERE id = ?", row[:1])
+
+
+class Outbox:
+    """Correct: the key of an effect is the row's number."""
+
+    name = c.TargetName("outbox")
+    declaration = c.Declaration(
+        c.Facts(keyed_by="confirmation", key="stored", attempt_identity=True, waits_s=4.0),
+        {"multi_budget": "A permit lets through as many uses as it says."},
+    )
+
+    def deploy(self, workspace: Path) -> c.Deployment:
+        """Empty tables."""
+        with closing(sqlite3.connect(workspace / "outbox.db")) as db:
+            db.executescript(SCHEMA)
+        return c.Deployment("outbox.db")
+
+    def open(self, store: c.Json, env: c.Env) -> OutboxLedger:
+        """Nothing is opened before it is used."""
+        return OutboxLedger(env.workspace / str(store), env.patience_s)
+
+    def work(self, store: c.Json, env: c.Env) -> None:
+        """One pass of the relay."""
+        self.open(store, env).relay(lambda row: self._send(row, env))
+
+    def _send(self, row: Row, env: c.Env) -> None:
+        env.effect(row[1], json.loads(row[2]), f"outbox/{row[0]}")
+
+    def inspect(self, store: c.Json, approval: c.Approval) -> c.View:
+        """One SELECT."""
+        query = (
+            "SELECT uses - count(id), count(id) - coalesce(sum(sent), 0), coalesce(sum(sent), 0)"
+            " FROM permit LEFT JOIN outbox ON permit = name WHERE name = ? GROUP BY name"
+        )
+        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db:
+            row = db.execute(query, (approval.confirmation.event,)).fetchone()
+        counts = c.Counts(*row) if row is not None else None
+        return c.View(row is not None, counts=counts, linearizable=True)
+
+
+class NewKeys(Outbox):
+    """ME1: a key for each time that it is sent."""
+
+    def _send(self, row: Row, env: c.Env) -> None:
+        env.effect(row[1], json.loads(row[2]), uuid.uuid4().hex)
+
+
+class SendsNothing(Outbox):
+    """Every use is let through, and none is carried out."""
+
+    def work(self, store: c.Json, env: c.Env) -> None:
+        """Nobody is at home."""
+
+
+class SaysSent(Outbox):
+    """The relay writes down what it has not done."""
+
+    def _send(self, row: Row, env: c.Env) -> None:
+        pass
