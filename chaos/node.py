@@ -182,7 +182,7 @@ class Node:
         shown = "".join(traceback.format_exception_only(raised)).strip()[:DETAIL_LIMIT]
         verdict: object = None
         classify = getattr(self._target, "classify", None)
-        named = call.op == "open" or call.op in OPERATIONS
+        named = call.op in ("open", "work") or call.op in OPERATIONS
         if classify is not None and named and not isinstance(raised, CannotTravel):
             try:
                 verdict = classify(raised)

@@ -282,7 +282,8 @@ class FullTarget(Target, Protocol):
         ...
 
     def work(self, store: Json, env: Env) -> None:
-        """One pass of a sweeper, relay or reaper."""
+        """One pass of a sweeper, relay or reaper. What ``execute`` leaves to it is open until a
+        pass sends it; a pass is made after such a call, and after each recovery."""
         ...
 
     def effects(self, store: Json) -> Sequence[Receipt]:

@@ -70,3 +70,15 @@ def test_a_worker_that_does_nothing_is_convicted(scratch: Path) -> None:
     assert "AO801" in codes(
         played("py:tests.outbox_ledgers:SendsNothing", "budgets", scratch, ["drain.b1.idem.s1"])
     )
+
+
+def test_what_a_worker_raises_is_classified_like_the_rest(scratch: Path) -> None:
+    """It met a lock: nothing is wrong with the adapter, and the next pass sends."""
+    acquitted(
+        played(
+            "py:tests.outbox_ledgers:MeetsALock",
+            "crash",
+            scratch,
+            ["FP3.write1.drop.retry.b1.idem.s1"],
+        )
+    )

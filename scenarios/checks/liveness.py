@@ -269,7 +269,8 @@ CHECKS = (
         None,
         "the paper: benign utility",
         "Nothing had been granted before, no fault struck, the approval was valid, and the first "
-        "Issue or the first use was refused or answered as done before. An attack that the ledger "
+        "Issue or the first use was refused or answered as done before, or left to a worker that "
+        "did nothing. An attack that the ledger "
         "refused before must not have cost the owner anything.",
         "The winner of an update is not recognised (row count read before the rows of RETURNING "
         "are fetched), two equal calls get two identities, or the adapter misreads a reply.",
