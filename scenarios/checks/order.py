@@ -287,7 +287,8 @@ CHECKS = (
         "expiry",
         "the paper, equation 7: an authorization is valid from t_i to t_e",
         "A unit was admitted to a call that began when t_e, and the declared error of the clock, "
-        "had passed on the clock that the ledger reads. A repeated attempt that was admitted "
+        "had passed on the clock that the ledger reads, or to somebody who was waiting while a "
+        "reading behind that instant showed the unit free. A repeated attempt that was admitted "
         "before is no new admission.",
         "Expiry is checked at Issue only, the expiry is stored in another unit or unparsed, or "
         "the clock is read before a long wait for a lock.",
