@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from .bounds import upper_bound_95
-from .facts import ALL_CLAIMS, CORE, FAILURE_POINTS, Required, RunFacts, TargetFacts
+from .facts import ALL_CLAIMS, CORE, FAILURE_POINTS, UNJUDGED, Required, RunFacts, TargetFacts
 from .results import SEVERITY, ScheduleResult, Verdict, worst
 from .tallies import (
     CheckTally,
@@ -319,7 +319,8 @@ def _claim_row(name: str, target: TargetTally) -> ClaimRow:
         return ClaimRow(name, "not claimed", inside, why=why)
     if claim is None or not claim.schedules:
         why = claim.reason if claim is not None else ""
-        why = why or target.facts.not_applicable.get(name, "no schedule put it to the test")
+        idle = "no check judges it yet" if name in UNJUDGED else "no schedule put it to the test"
+        why = why or target.facts.not_applicable.get(name, idle)
         return ClaimRow(name, "not exercised", why=why)
     return ClaimRow(
         name,

@@ -140,6 +140,8 @@ def _claims(plan: Plan, history: History, opportunities: Mapping[str, int]) -> t
         tested.add("slot_identity")
     if opportunities.get("AO303"):
         tested.add("attempt_identity")
+    if plan.family in ("release", "lease") and opportunities.get("AO102"):
+        tested.add(plan.family)  # the core judges them, where units are given back or lapse
     made = claims_made(history.header.declaration)
     return tuple(sorted(claim for claim in tested if claim is not None and claim in made))
 

@@ -8,6 +8,7 @@ import pytest
 
 from admitone.scenarios import checks
 from admitone.scenarios.checks import CHECKS, JudgeProblem, Ruling, judge
+from admitone.scenarios.facts import ALL_CLAIMS, UNJUDGED
 from admitone.scenarios.story import tell
 from admitone.scenarios.story.labels import bound_of
 from admitone.scenarios.validate import validate
@@ -57,6 +58,13 @@ def test_every_check_explains_itself(code: str) -> None:
     for name in ("title", "section", "meaning", "cause", "remedy"):
         assert len(getattr(check, name)) > 10
     assert check.claim in (None, *CLAIMS, "key", "attempt_identity", "slot_identity", "binds")
+
+
+def test_every_claim_is_judged_or_said_to_be_unjudged() -> None:
+    judged = {check.claim for check in CHECKS.values()}
+    by_the_core = {"core", "multi_budget", "slot_identity", "release", "lease"}
+    unjudged = set(ALL_CLAIMS) - judged - by_the_core
+    assert unjudged == set(UNJUDGED)
 
 
 def test_what_is_not_claimed_is_not_judged() -> None:

@@ -19,6 +19,7 @@ def test_a_correct_ledger_is_acquitted(target: str, scratch: Path) -> None:
     away = results[0]
     assert [(point.name, point.fired) for point in away.points] == [("effect-refused", 1)]
     assert away.effects == 1, "what was given back is used by the next request"
+    assert any("release" in result.claims for result in results)
 
 
 def test_a_ledger_that_takes_back_by_itself_is_acquitted(scratch: Path) -> None:
