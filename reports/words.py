@@ -58,7 +58,8 @@ class Words:
         said = self._value(reply.value)
         word = "" if said.startswith(reply.outcome) else reply.outcome
         parts = [word, said]
-        if reply.why in _WHY:
+        left = reply.why == "corrected" and isinstance(reply.value, Unknown)  # says why by itself
+        if reply.why in _WHY and not left:
             parts.append(f"({_WHY[reply.why]})")
         if reply.effects > 1 or (reply.effects and reply.outcome != "granted"):
             parts.append(f"({reply.effects} entries into the effect)")

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from admitone.chaos.events import Replied
+from admitone.reports.words import Words
 from admitone.scenarios.plan import Plan
 from admitone.scenarios.replies import answer_of
 from admitone.targets.replies import Replayed
 from tests.harness_world import conducted
+from tests.historybuilder import GUARDED, Builder
 from tests.played import acquitted, codes, played
 
 OUTBOX = "py:tests.outbox_ledgers:Outbox"
@@ -82,3 +85,12 @@ def test_what_a_worker_raises_is_classified_like_the_rest(scratch: Path) -> None
             ["FP3.write1.drop.retry.b1.idem.s1"],
         )
     )
+
+
+def test_a_story_says_what_was_left_and_nothing_against_it() -> None:
+    h = Builder(operations=GUARDED)
+    call = h.begin("execute", request="r1", attempt="a1")
+    left = answer_of("execute", None, 0, 1, works=True)
+    h.end(call, left.outcome, left.value, left.why)
+    replied = next(h.history().events(Replied))
+    assert Words(h.history()).reply(replied) == "unknown nothing was sent: left to work()"
