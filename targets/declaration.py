@@ -57,7 +57,8 @@ class Facts:
     """How the ledger is built. Field by field, the choices and their meaning:
 
     ``issues``           "stored": issue writes a record; "held": issue is kept elsewhere (a token
-                         in the client's hand); "none": there is no issue step.
+                         in the client's hand; ``inspect`` shows no record before the first use);
+                         "none": there is no issue step.
     ``keyed_by``         "ledger": the ledger makes record ids; "confirmation": by e_u.
     ``key``              the sink key: "derived" recomputable from record, slot and tool; "stored"
                          made once and kept; "none": the ledger gives none.
@@ -69,7 +70,8 @@ class Facts:
     ``binds``            fields of call and context that prepare compares.
     ``lapse``            a holder that stops: "none" holds for ever; "takeover" another may continue
                          the same unit under the same key; "readmit" the unit is free again;
-                         "in_doubt" it goes to the manual state; "refuse".
+                         "in_doubt" it goes to the manual state; "refuse" nobody else gets it, so
+                         that it is lost unless its holder finishes.
     ``after_not_applied`` a definite non-effect leaves the unit "free" (or releasable) or "blocked".
     ``recovery``         how prepared units end: "lookup" by asking the sink, "resend" under the
                          same key, "manual" in the manual state, "none".

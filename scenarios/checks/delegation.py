@@ -228,9 +228,10 @@ CHECKS = (
         "a child is wider than its parent",
         "delegate",
         "the paper, table 2: Delegate derives an authorization that is narrower in every field",
-        "Delegate granted a child whose session or task lies outside that of its parent, that acts "
-        "under another epoch, or that has a larger budget than its parent; only fields that the "
-        "ledger claims to bind are compared.",
+        "Delegate granted a child whose session or task lies outside that of its parent (is "
+        "neither the same nor begins with it and a slash), that acts under another epoch, or that "
+        "has a larger budget than its parent; only fields that the ledger claims to bind are "
+        "compared.",
         "The fields of the child are taken as they were asked for, or an absent one means all.",
         "Compare each field with the parent's in the transaction that makes the child, and let an "
         "absent field mean nothing.",
