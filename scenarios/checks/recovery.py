@@ -82,16 +82,17 @@ def _applied(story: Story) -> Ruling:
     for label in story.labels:
         effects = len(label.applications)
         final = label.final
-        if final is not None and label.single and final.count("committed"):
+        # where an admission is final, a unit may be shown committed as soon as it is admitted
+        judged = final if story.facts.commits and label.single else None
+        if judged is not None and (committed := judged.count("committed")):
             docket.tried()
-            committed = final.count("committed")
             if committed > effects:
                 docket.breach(
                     label.label,
                     f"N_committed = {committed} > N_effect = {effects}",
                     "a committed unit has its effect at the sink",
                     f"the last view shows {committed} committed, the sink applied {effects}",
-                    (*(a.at for a in label.applications), final.at),
+                    (*(a.at for a in label.applications), judged.at),
                 )
         for call in label.uses():
             entered = any(e.call is call for e in label.effects)
@@ -277,9 +278,9 @@ CHECKS = (
         "committed without an effect",
         None,
         "the paper: Committed implies applied",
-        "The final view shows more committed units than effects applied under the label, or a use "
-        "was answered as done before although no effect had been sent: that recovery did it later "
-        "makes the answer no truer.",
+        "The final view of a ledger that has a commit step shows more committed units than effects "
+        "applied under the label, or a use was answered as done before although no effect had "
+        "been sent: that recovery did it later makes the answer no truer.",
         "Commit or recovery does not ask for a receipt, or takes silence for success.",
         "Commit only with a genuine receipt for the unit's own key; ask the sink again where the "
         "receipt was lost.",

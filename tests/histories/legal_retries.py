@@ -203,6 +203,14 @@ def released_and_admitted_under_a_new_key() -> History:
     return h.history()
 
 
+def final_when_admitted() -> History:
+    h = Builder(facts=Facts(commits=False, slot_identity=True), operations=("issue", "prepare"))
+    h.issue()
+    h.prepare("r1", slot="s1", unknown="dropped")
+    h.read(slots={"s1": "committed"})
+    return h.history()
+
+
 def released_while_another_waits() -> History:
     h = Builder(facts=Facts(slot_identity=True, after_not_applied="free"), claims=["release"])
     h.issue()
