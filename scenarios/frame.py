@@ -37,6 +37,8 @@ def target_facts(fitting: Fitting, families: Sequence[str]) -> TargetFacts:
         for point in asked
         if point not in placed and (why := _excused(point, fitting)) is not None
     }
+    if not declared.facts.commits:
+        excused["AO302"] = "an admission is final (declared)"
     for other in FAMILIES:
         if other not in families and family(other).points:
             elsewhere = (point for point in FAILURE_POINTS if point not in asked)

@@ -46,3 +46,20 @@ class LooksFirst(CounterTarget):
         CounterTarget.declaration,
         claims={k: v for k, v in CounterTarget.declaration.claims.items() if k != "release"},
     )
+
+
+class _FinalLedger:
+    def __init__(self, ledger: Any) -> None:
+        self.issue, self.prepare = ledger.issue, ledger.prepare
+
+
+class FinalWhenAdmitted(CounterTarget):
+    """No commit step: whoever is admitted has had his use, and the ledger hears no more of it."""
+
+    declaration = c.Declaration(
+        replace(CounterTarget.declaration.facts, commits=False, recovery="none"),
+        {"multi_budget": CounterTarget.declaration.claims["multi_budget"]},
+    )
+
+    def open(self, store: c.Json, env: c.Env) -> Any:
+        return _FinalLedger(super().open(store, env))

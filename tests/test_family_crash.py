@@ -15,6 +15,7 @@ from admitone.scenarios.conductor import Conductor, Played
 from admitone.scenarios.families import WIDE_BUDGETS, Subjects
 from admitone.scenarios.families.crash import CrashFamily
 from admitone.scenarios.families.crash_beside import NAMES
+from admitone.scenarios.frame import target_facts
 from admitone.scenarios.plan import Plan
 from admitone.scenarios.preflight import Fitting
 from tests.harness_world import conducted
@@ -147,3 +148,9 @@ def test_a_commit_that_waits_for_the_one_that_stands_is_not_waited_for(scratch: 
     results = played("py:tests.odd_ledgers:LooksFirst", "crash", scratch, [name])
     acquitted(results)
     assert results[0].duration_s < 2.0
+
+
+def test_nothing_committed_is_required_where_an_admission_is_final(scratch: Path) -> None:
+    with conducted("py:tests.odd_ledgers:FinalWhenAdmitted", scratch) as (_, fitting):
+        excused = target_facts(fitting, ("crash",)).not_applicable
+    assert "AO302" in excused
