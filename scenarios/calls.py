@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ..chaos.channel import Message
 from ..chaos.events import Outcome, Point, Why
@@ -74,21 +74,25 @@ class Arm:
     point: Point
 
 
+Until: TypeAlias = Literal["answer", "blocked", "asleep"]
+"""Till when a call is listened to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Twist:
     """What the plan does to one call.
 
     ``arm``: it stops at a point. ``transit``: what happens to its first effect request, with the
     name of the failure point that this stands for. ``patience_s``: it is listened to only so long,
-    and stays open; with ``until_asleep`` only until it is seen to wait. ``lane``: it runs in a
-    thread of its own in the node. ``start_ns``: the node begins at this instant of the monotonic
+    and stays open; ``until``: and no longer than this, see ``Hearing.drive``. ``lane``: it runs in
+    a thread of its own in the node. ``start_ns``: the node begins at this instant of the monotonic
     clock, so that many begin together.
     """
 
     arm: Arm | None = None
     transit: tuple[str, Transit] | None = None
     patience_s: float | None = None
-    until_asleep: bool = False
+    until: Until = "blocked"
     lane: int | None = None
     start_ns: int | None = None
 

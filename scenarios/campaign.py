@@ -37,6 +37,7 @@ VARIANT_TOKENS: Final = frozenset(
         *("retry", "recover", "gone", "second", "revoke", "waiter", "sent", "unsent", "twice"),
         *("detour", "flapping"),
         *("same", "trio", "jitter", "barrier"),
+        *("race", "both", "withdrawn", "closing", "closings"),
     }
 )
 """Parameters of a plan that say how a place is hurt and healed, not which one it is."""

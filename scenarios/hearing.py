@@ -15,7 +15,7 @@ from ..chaos.parent import Ended, WarmParent
 from ..chaos.recorder import Recorder
 from ..idempotent_sink.protocol import SinkLike
 from ..targets.values import ValueProblem, decode
-from .calls import Answer, Pending, Setting, Tally
+from .calls import Answer, Pending, Setting, Tally, Until
 from .desk import Desk, Transit
 from .replies import answer_of, malformed
 from .sessions import Sessions, is_blocked
@@ -51,23 +51,25 @@ class Hearing:
         self._open: dict[int, Pending] = {}
 
     def drive(
-        self, pending: Pending, deadline_s: float | None = None, *, until_asleep: bool = False
+        self, pending: Pending, deadline_s: float | None = None, until: Until = "blocked"
     ) -> bool:
         """Run a call on. True: it is answered (or lost); False: it stands at its stop, or the
         given deadline passed, or it was seen to wait for a lock, with the call still open.
 
-        On a server waiting is seen by the server. ``until_asleep``: without one, a process that
-        sleeps, look after look, waits; one that only has no turn on its core is not asleep."""
+        On a server waiting is seen by the server. ``asleep``: without one, a process that sleeps,
+        look after look, waits; one that only has no turn on its core is not asleep. ``answer``:
+        it may wait for as long as it likes."""
         patience_s = self.setting.deadline_s if deadline_s is None else deadline_s
-        until = time.monotonic() + patience_s  # a node that never stops asking is silent too
-        looks = bool(self.setting.servers) and deadline_s is not None and deadline_s > LOOK_S
-        naps = until_asleep and not self.setting.servers
+        end = time.monotonic() + patience_s  # a node that never stops asking is silent too
+        served = bool(self.setting.servers)
+        looks = served and until != "answer" and deadline_s is not None and deadline_s > LOOK_S
+        naps = until == "asleep" and not served
         slice_s = LOOK_S if looks else NAP_S if naps else patience_s
         asleep = 0
         while True:
-            left_s = max(0.0, until - time.monotonic())
+            left_s = max(0.0, end - time.monotonic())
             heard = pending.node.hear(min(left_s, slice_s))
-            if (looks or naps) and isinstance(heard, Silent) and time.monotonic() < until:
+            if (looks or naps) and isinstance(heard, Silent) and time.monotonic() < end:
                 asleep = asleep + 1 if naps and pending.node.asleep() else 0
                 if asleep == ASLEEP_LOOKS or (
                     looks and is_blocked(self.setting, pending.node.name)
@@ -78,7 +80,7 @@ class Hearing:
                 settled = self._said(pending, heard.message)
                 if settled is not None:
                     return settled
-            if isinstance(heard, Silent) or (isinstance(heard, Said) and time.monotonic() > until):
+            if isinstance(heard, Silent) or (isinstance(heard, Said) and time.monotonic() > end):
                 if deadline_s is not None:
                     return False
                 self.fell_silent(pending)

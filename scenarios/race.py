@@ -37,11 +37,13 @@ def meet(
     first: Ask,
     second: Ask,
     meanwhile: Callable[[Pending | None], None] | None = None,
+    listen: Twist | None = None,
 ) -> tuple[Pending | None, Pending | None]:
     """Hold the first call at the point while the second runs. ``meanwhile`` is done before the
-    first goes on, with the second as it stands then."""
+    first goes on, with the second as it stands then. ``listen``: how the second is listened to, if
+    not as ``beside`` says."""
     held = first(Twist(Arm(RACE, point)))
-    other = second(beside(scene.survey, point))
+    other = second(listen or beside(scene.survey, point))
     if meanwhile is not None:
         meanwhile(other)
     scene.races_started += 1
@@ -55,10 +57,11 @@ def meet(
 
 def beside(survey: Survey, point: Point | None) -> Twist:
     """How a second caller is listened to while the first one is held at the point."""
-    return Twist(patience_s=HOLD_S, until_asleep=point is not None and _locks(survey, point))
+    asleep = point is not None and locks(survey, point)
+    return Twist(patience_s=HOLD_S, until="asleep" if asleep else "blocked")
 
 
-def _locks(survey: Survey, point: Point) -> bool:
+def locks(survey: Survey, point: Point) -> bool:
     """Whether who stands there is in a transaction that has the store's write lock."""
     locked = False
     for step in survey.steps.get(point.op, ()):

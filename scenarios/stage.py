@@ -114,7 +114,7 @@ class Stage(Hearing):
             self.recorder.record("fault", Armed(name, node.name, in_transit(op, transit)))
         pending = self._start(op, node, message, subject, executor)
         pending.arm, pending.transit = twist.arm, twist.transit
-        self.drive(pending, twist.patience_s, until_asleep=twist.until_asleep)
+        self.drive(pending, twist.patience_s, twist.until)
         return pending
 
     def settle(self, *open_calls: Pending) -> None:

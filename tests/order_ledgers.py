@@ -18,7 +18,7 @@ from admitone.targets.caplease.ledger import CapLease
 from admitone.targets.caplease.prepare import Free, Request
 from admitone.targets.caplease.schema import ISSUED, slot
 from admitone.targets.caplease.target import CapLeaseSqlite
-from admitone.targets.replies import Done, Replayed
+from admitone.targets.replies import Done, Refused, Replayed
 from admitone.targets.terms import Admission, Authorization
 
 
@@ -42,6 +42,13 @@ class NeverExpires(CapLease):
 
     def _lock(self, nu: str) -> Any:
         return replace(super()._lock(nu), te=None)
+
+
+class TimedOut(CapLeaseSqlite):
+    """MP7 with the lock taken first: whoever waits for it too long is told that nothing is left."""
+
+    def classify(self, exc: BaseException) -> Any:
+        return None if super().classify(exc) is None else Refused("exhausted", retryable=False)
 
 
 class MR1(CapLeaseSqlite):

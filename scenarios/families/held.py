@@ -14,12 +14,14 @@ The other pairs are named before the point:
 ``apart``          two authorizations, which share nothing but what all of them share: an audit
                    chain, a counter, a lock, an error of one that the other is told of.
 ``commit-recover`` one commits, and the other recovers and resumes what it finds.
+``impatient``      the first one keeps its lock for longer than the second one's library waits for
+                   any: that was no answer about the budget, and may not be given as one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ...chaos.events import Point
@@ -28,14 +30,18 @@ from ...targets.terms import Admission
 from ..calls import Arm, Pending, Twist
 from ..client import Client, Use
 from ..history import SinkKind
-from ..placement import held_points
+from ..placement import Survey, held_points
 from ..plan import Plan
-from ..race import HOLD_S, RACE, beside, meet, point_of, tokens_of
+from ..race import HOLD_S, RACE, beside, locks, meet, point_of, tokens_of
 from ..scene import Scene
 from ..uses import admitting, ask
 from . import Subjects, apart, budgeted, budgets_of
 
 TOPIC: Final = "held"
+IMPATIENT: Final = ("impatient",)
+IMPATIENCE_S: Final = 0.05
+"""How long a library is told to wait at most where its time-out is to pass, seconds."""
+
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 
 
@@ -49,17 +55,24 @@ class Round:
     second: NodeHandle
     point: Point
     budget: int
+    listen: Twist
 
 
 def placed(subject: Subjects, family: str) -> Iterator[Plan]:
     """Every pair at every point of its operation x budget; sinks in turn."""
     turn = 0
     for pair, op, budgets in _pairs(subject):
-        for point in held_points(subject.survey, op):
+        for point in _points(subject.survey, pair, op):
             for budget in budgets:
                 turn += 1
                 params = (TOPIC, *pair, *tokens_of(point))
                 yield Plan(subject.target, family, params, budget, SINKS[turn % len(SINKS)], 0)
+
+
+def _points(survey: Survey, pair: tuple[str, ...], op: str) -> list[Point]:
+    """Where the first one is held; for who is impatient one point under the lock is enough."""
+    points = list(held_points(survey, op))
+    return points if pair != IMPATIENT else [p for p in points if locks(survey, p)][-1:]
 
 
 def _pairs(subject: Subjects) -> Iterator[tuple[tuple[str, ...], str, tuple[int, ...]]]:
@@ -80,6 +93,8 @@ def _pairs(subject: Subjects) -> Iterator[tuple[tuple[str, ...], str, tuple[int,
             yield ("commit-recover",), "commit", budgets[:1]
     if "recover" in survey.operations:
         yield (), "recover", budgets[-1:]
+    for each in ("issue", op, "commit", "recover"):
+        yield IMPATIENT, each, budgets[-1:]
 
 
 def run(plan: Plan, scene: Scene) -> None:
@@ -89,11 +104,15 @@ def run(plan: Plan, scene: Scene) -> None:
     if pair == ("apart",):
         apart.run(plan, scene, point)
         return
+    listen = beside(scene.survey, point)
+    if pair == IMPATIENT:
+        scene.stage.setting = replace(scene.stage.setting, patience_s=IMPATIENCE_S)
+        listen = Twist(patience_s=HOLD_S, until="answer")
     client = scene.approve(plan.budget)
     first = scene.victim(client.executor)
     second = scene.helper(client.executor)
     scene.survivor = second
-    race = Round(scene, client, first, second, point, plan.budget)
+    race = Round(scene, client, first, second, point, plan.budget, listen)
     scene.phase("hurt")
     if point.op == "issue":
         _issues(race)
@@ -120,6 +139,7 @@ def _issues(race: Round) -> None:
         race.point,
         lambda twist: client.issue(race.first, twist),
         lambda twist: client.issue(race.second, twist),
+        listen=race.listen,
     )
     race.scene.phase("heal")
     for pending in answers:
@@ -137,7 +157,7 @@ def _admissions(race: Round, others: int) -> None:
     held = ask(client, race.first, uses[0], Twist(Arm(RACE, race.point)))
     calls = [held]
     for node, use in zip(nodes[1:], uses[1:], strict=True):
-        calls.append(ask(client, node, use, beside(scene.survey, race.point)))
+        calls.append(ask(client, node, use, race.listen))
     _release(scene, held, *calls[1:])
     scene.phase("heal")
     for node, use, pending in zip(nodes, uses, calls, strict=True):
@@ -195,6 +215,7 @@ def _commits(race: Round, *, recovers: bool) -> None:
             if recovers
             else client.commit(second, use, admission, twist)
         ),
+        listen=race.listen,
     )
     scene.phase("heal")
     for pending in answers:
@@ -215,6 +236,7 @@ def _recoveries(race: Round) -> None:
         race.point,
         lambda twist: client.recovery(race.first, twist),
         lambda twist: client.recovery(race.second, twist),
+        listen=race.listen,
     )
     scene.phase("heal")
     for node, pending in zip((race.first, race.second), answers, strict=True):
