@@ -9,8 +9,9 @@ CREATE TABLE use (number serial PRIMARY KEY, seat text NOT NULL, done bool NOT N
 
 
 class Seats:
-    def __init__(self, address, schema):
-        self.db = psycopg.connect(address, options=f"-csearch_path={schema}")
+    def __init__(self, address, schema, wait_s):
+        options = f"-csearch_path={schema} -clock_timeout={round(1000 * wait_s)}"
+        self.db = psycopg.connect(address, options=options)
 
     def grant(self, name, uses):
         with self.db.transaction():

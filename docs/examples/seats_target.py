@@ -58,7 +58,7 @@ class SeatsTarget:
             db.execute(f"DROP SCHEMA IF EXISTS {store['schema']} CASCADE")
 
     def open(self, store, env):
-        return SeatsLedger(lambda: Seats(store["postgres"], store["schema"]))
+        return SeatsLedger(lambda: Seats(store["postgres"], store["schema"], env.patience_s))
 
     def inspect(self, store, approval):
         query = (
