@@ -126,12 +126,14 @@ class Inspect:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Run one pass of the sweeper, relay or reaper."""
+    """Run one pass of the sweeper, relay or reaper. ``arm`` and ``trace`` as for a call."""
 
     DO: ClassVar = "work"
 
     id: int
     store: Json
+    arm: tuple[Arming, ...] = ()
+    trace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ _TEXT: Final[Schema] = {"type": "string"}
 _SIDE: Final[Schema] = {"enum": ["before", "after"]}
 _COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
 _NUMBER: Final[Schema] = {"type": "integer", "minimum": 1}
-_NOTHING: Final[Schema] = {"type": "null"}
 _ANY: Final[Schema] = {"$ref": "#/$defs/value"}
 
 
@@ -120,7 +119,7 @@ def _answers() -> dict[str, Schema]:
         "deploy": type_schema(Deployment),
         "open": {"type": "array", "items": {"enum": list(OPERATIONS)}},
         "inspect": type_schema(View | None),
-        "work": _NOTHING,
+        "work": type_schema(NotGranted | None),  # what ``classify`` says of what it raised
         # whatever a guarded ledger answers counts as done, and does not travel
         "execute": type_schema(NotGranted | None),
         "effect": type_schema(Receipt | NotGranted),
