@@ -20,7 +20,7 @@ The other pairs are named before the point:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -160,8 +160,7 @@ def _admissions(race: Round, others: int) -> None:
         calls.append(ask(client, node, use, race.listen))
     _release(scene, held, *calls[1:])
     scene.phase("heal")
-    for node, use, pending in zip(nodes, uses, calls, strict=True):
-        carry_on(client, node, use, pending)
+    carry_all_on(client, zip(nodes, uses, calls, strict=True))
 
 
 def _release(scene: Scene, held: Pending, *others: Pending) -> None:
@@ -186,9 +185,8 @@ def _same(race: Round) -> None:
         lambda twist: ask(client, race.second, use, twist),
     )
     race.scene.phase("heal")
-    for node, pending in zip((race.first, race.second), answers, strict=True):
-        if pending is not None:
-            carry_on(client, node, use, pending)
+    pairs = zip((race.first, race.second), answers, strict=True)
+    carry_all_on(client, [(node, use, each) for node, each in pairs if each is not None])
 
 
 def _commits(race: Round, *, recovers: bool) -> None:
@@ -247,20 +245,35 @@ def _recoveries(race: Round) -> None:
 # what stress does as well ----------------------------------------------------------------------
 
 
-def carry_on(client: Client, node: NodeHandle, use: Use, pending: Pending) -> None:
+def carry_all_on(
+    client: Client, asked: Iterable[tuple[NodeHandle, Use, Pending]], *, brief: bool = False
+) -> None:
+    """Each as ``carry_on``; whoever was told to try again comes last, for a ledger may have nobody
+    else admitted before the one that was has ended. ``brief``: not even then, see ``finish``."""
+    for node, use, pending in sorted(asked, key=lambda each: _again(each[2])):
+        carry_on(client, node, use, pending, brief=brief)
+
+
+def _again(pending: Pending) -> bool:
+    return pending.answer is not None and pending.answer.outcome == "busy"
+
+
+def carry_on(
+    client: Client, node: NodeHandle, use: Use, pending: Pending, *, brief: bool = False
+) -> None:
     """Whoever was admitted carries it out; whoever was told to try again does."""
     if not node.alive or pending.answer is None:
         return
     if pending.op == "execute":
         client.executed(use, pending)
-        if pending.answer.outcome == "busy":
-            client.finish(node, use)
+        if _again(pending):
+            client.finish(node, use, brief=brief)
         return
     client.prepared(use, pending)
     if isinstance(pending.answer.value, Admission):
         client.carry_out(node, use, pending.answer.value)
-    elif pending.answer.outcome == "busy":
-        client.finish(node, use)
+    elif _again(pending):
+        client.finish(node, use, brief=brief)
 
 
 def leave_behind(scene: Scene, client: Client, node: NodeHandle, use: Use) -> None:

@@ -35,7 +35,7 @@ from ..race import RACE, Ask
 from ..scene import Scene
 from ..uses import admitting, ask
 from . import Subjects, budgeted
-from .held import carry_on, leave_behind
+from .held import carry_all_on, leave_behind
 
 TOPIC: Final = "stress"
 JITTERS_NS: Final = (2_000_000, 6_000_000, 20_000_000)
@@ -138,7 +138,8 @@ def run(plan: Plan, scene: Scene) -> None:
     elif what in ("use", "after"):
         if what == "after":
             _failed_try(scene, client)
-        race.uses([client.new_use() for _ in callers])
+        # what the dead one holds may keep all others out until it is recovered
+        race.uses([client.new_use() for _ in callers], brief=what == "after")
     elif what == "same":
         race.uses([client.new_use()] * len(callers))
     else:
@@ -196,7 +197,7 @@ class _Race:
     callers: Sequence[Caller]
     jitters: Sequence[int]
 
-    def uses(self, uses: Sequence[Use]) -> None:
+    def uses(self, uses: Sequence[Use], *, brief: bool = False) -> None:
         """Each asks for admission; then each carries on with what it got."""
         asks = [
             partial(ask, self.client, caller.node, use)
@@ -204,9 +205,8 @@ class _Race:
         ]
         calls = self._counted(asks)
         self.scene.phase("heal")
-        for use, pending in zip(uses, calls, strict=True):
-            if pending is not None:
-                carry_on(self.client, pending.node, use, pending)
+        pairs = [(u, p) for u, p in zip(uses, calls, strict=True) if p is not None]
+        carry_all_on(self.client, [(p.node, u, p) for u, p in pairs], brief=brief)
 
     def issues(self) -> None:
         """The same confirmation, from all of them."""
