@@ -9,6 +9,7 @@ from typing import Any
 
 from admitone.targets import contract as c
 from admitone.targets.correct.counter import CounterTarget, UseCounter, _text
+from admitone.targets.correct.plain import PlainLedger, PlainTarget
 
 
 class _Moves(UseCounter):
@@ -63,3 +64,23 @@ class FinalWhenAdmitted(CounterTarget):
 
     def open(self, store: c.Json, env: c.Env) -> Any:
         return _FinalLedger(super().open(store, env))
+
+
+_LOOKS = (
+    ("SELECT 1 FROM ticket WHERE name = ? AND taken = uses", c.Refused("exhausted")),
+    ("SELECT 1 FROM use WHERE ticket = ? AND done = 0", c.Busy("in_flight")),
+)
+
+
+class _OneOut(PlainLedger):
+    def prepare(self, authorization: c.Authorization, *asked: Any) -> Any:
+        for query, answer in _LOOKS:
+            if self.db.execute(query, (authorization.record,)).fetchone():
+                return answer
+        return super().prepare(authorization, *asked)
+
+
+class OneAtATime(PlainTarget):
+    """Nobody is admitted (mostly) before the one that was has said that it is done."""
+
+    ledger_class = _OneOut

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from admitone.chaos.events import Outcome
+from admitone.chaos.events import Outcome, Replied
 from admitone.reports.lanes import conclusion
 from admitone.scenarios import client as client_module
 from admitone.scenarios.calls import Answer, Pending, Subject
@@ -100,6 +100,15 @@ def test_who_was_kept_waiting_to_the_end_does_not_wait_as_long_again(
     waited_s()
     answers.append("busy")
     assert waited_s() > 0.3
+
+
+def test_who_was_told_to_try_again_waits_for_nobody_who_waits_for_him(scratch: Path) -> None:
+    """The one who is held gets Busy, and one of those behind it the only unit that may be out."""
+    plan = Plan.parse("OneAtATime/consumers:held.trio.prepare.statement1.after.b2.idem.s0@1")
+    with conducted("py:tests.odd_ledgers:OneAtATime", scratch) as (conductor, _):
+        history = conductor.play(plan, virgin=True).history
+    busy = [e for e in history.events(Replied) if e.outcome == "busy"]
+    assert len(busy) == 2
 
 
 def test_units_of_a_stranger_are_left_to_him(monkeypatch: pytest.MonkeyPatch) -> None:
