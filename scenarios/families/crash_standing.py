@@ -33,6 +33,10 @@ from .held import carry_on
 
 STANDING: Final = ("pause", "hold")
 CROWDED: Final = ("second", "revoke", "waiter")
+QUEUE_S: Final = 0.04
+"""How long each of two that wait for a file's lock is listened to, seconds. Nothing but the pauses
+between their tries puts them in order, and those grow with the time that each has waited."""
+
 PAUSE_LEASE_S: Final = 0.1
 """The lease that a ledger is told to keep where its holder is paused, seconds."""
 
@@ -49,6 +53,8 @@ def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> Non
     scene.phase("hurt")
     pending, use = reach(client, victim, place, 0, twist_of(place, variant))
     wait = beside(scene.survey, place.point)
+    if third is not None and wait.until == "asleep":
+        wait = Twist(patience_s=QUEUE_S)
     if not stands(pending):
         scene.idle = f"{place.name} was never reached"
     else:

@@ -148,7 +148,8 @@ def _issues(race: Round) -> None:
 
 
 def _admissions(race: Round, others: int) -> None:
-    """Requests under one authorization: the first is held while the others run through."""
+    """Requests under one authorization: the first is held while the others run through. Where one
+    of them has to wait, those behind it come when it is through: two that wait have no order."""
     scene, client = race.scene, race.client
     client.issue(race.first)
     uses = [client.new_use() for _ in range(1 + others)]
@@ -156,9 +157,11 @@ def _admissions(race: Round, others: int) -> None:
     nodes += [scene.helper(client.executor) for _ in range(others - 1)]
     held = ask(client, race.first, uses[0], Twist(Arm(RACE, race.point)))
     calls = [held]
-    for node, use in zip(nodes[1:], uses[1:], strict=True):
-        calls.append(ask(client, node, use, race.listen))
+    behind = list(zip(nodes[1:], uses[1:], strict=True))
+    while behind and all(call is held or call.answer is not None for call in calls):
+        calls.append(ask(client, *behind.pop(0), race.listen))
     _release(scene, held, *calls[1:])
+    calls += [ask(client, node, use) for node, use in behind]
     scene.phase("heal")
     carry_all_on(client, zip(nodes, uses, calls, strict=True))
 
