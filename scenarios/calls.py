@@ -84,15 +84,17 @@ class Twist:
 
     ``arm``: it stops at a point. ``transit``: what happens to its first effect request, with the
     name of the failure point that this stands for. ``patience_s``: it is listened to only so long,
-    and stays open; ``until``: and no longer than this, see ``Hearing.drive``. ``lane``: it runs in
-    a thread of its own in the node. ``start_ns``: the node begins at this instant of the monotonic
-    clock, so that many begin together.
+    and stays open; ``until``: and no longer than this, see ``Hearing.drive``. ``faulted``: what the
+    plan does may reach it as an error of its store. ``lane``: it runs in a thread of its own in the
+    node. ``start_ns``: the node begins at this instant of the monotonic clock, so that many begin
+    together.
     """
 
     arm: Arm | None = None
     transit: tuple[str, Transit] | None = None
     patience_s: float | None = None
     until: Until = "blocked"
+    faulted: bool = False
     lane: int | None = None
     start_ns: int | None = None
 

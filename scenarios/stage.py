@@ -113,7 +113,7 @@ class Stage(Hearing):
             name, transit = twist.transit
             self.recorder.record("fault", Armed(name, node.name, in_transit(op, transit)))
         pending = self._start(op, node, message, subject, executor)
-        pending.arm, pending.transit = twist.arm, twist.transit
+        pending.arm, pending.transit, pending.faulted = twist.arm, twist.transit, twist.faulted
         self.drive(pending, twist.patience_s, twist.until)
         return pending
 

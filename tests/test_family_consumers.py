@@ -70,6 +70,15 @@ def test_a_held_race_convicts(target: str, plan: str, code: str, scratch: Path) 
     assert result.races_overlapped == 1
 
 
+def test_a_lock_that_a_library_does_not_get_in_time_may_be_an_error_of_any_name(
+    scratch: Path,
+) -> None:
+    """It is the plan's doing, so an adapter that does not name it is none the worse for it."""
+    plan = "held.impatient.prepare.write1.before.b2.idem.s0"
+    [result] = played("py:tests.odd_ledgers:NamesNoLock", "consumers", scratch, [plan])
+    assert (result.verdict, result.races_overlapped) == ("passed", 1)
+
+
 @pytest.mark.xdist_group("caplease-postgres")
 def test_an_authorization_that_meets_another_one_convicts(scratch: Path) -> None:
     """Nothing of one authorization alone aborts that transaction."""

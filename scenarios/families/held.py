@@ -107,7 +107,7 @@ def run(plan: Plan, scene: Scene) -> None:
     listen = beside(scene.survey, point)
     if pair == IMPATIENT:
         scene.stage.setting = replace(scene.stage.setting, patience_s=IMPATIENCE_S)
-        listen = Twist(patience_s=HOLD_S, until="answer")
+        listen = Twist(patience_s=HOLD_S, until="answer", faulted=True)
     client = scene.approve(plan.budget)
     first = scene.victim(client.executor)
     second = scene.helper(client.executor)
