@@ -42,20 +42,18 @@ class Burst:
 
 
 def suite_burst(crew: Crew, journal: Path, number: int, workers: int) -> Burst:
-    """One burst of the suite; every schedule must have killed once and passed."""
-    kills, cpu_s = 0, crew.cpu_s()
+    """One burst of the suite; every schedule must have killed (some kill twice) and passed."""
+    cpu_s = crew.cpu_s()
     with journal.open("a") as file:
 
         def note(result: ScheduleResult) -> None:
-            nonlocal kills
             assert result.verdict == "passed", result
-            kills += result.kills
+            assert result.kills, result
             file.write(packed(result_fields(result)) + "\n")
 
         began = time.perf_counter()
         crew.play(number, workers, note)
         rate = number / (time.perf_counter() - began)
-    assert kills >= number, f"{kills} kills in {number} schedules"
     return Burst(rate, (crew.cpu_s() - cpu_s) / number * 1000)
 
 

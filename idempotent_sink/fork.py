@@ -1,9 +1,8 @@
 """A fork of this process as a child: what ``subprocess.Popen`` is for a program.
 
-A sink server is this package's own code, which is loaded here already; a fresh interpreter that
-loads it again costs two hundred times as much as the fork. Nothing that the parent has open goes
-with it, and no frame of the parent is ever returned to: what they hold, a connection to a store
-for instance, is neither used nor closed there.
+A sink server is this package's own code, which is loaded here already; a fresh interpreter would
+load it again. Nothing that the parent has open goes with it, and no frame of the parent is ever
+returned to: what they hold, a connection to a store for instance, is neither used nor closed there.
 """
 
 from __future__ import annotations

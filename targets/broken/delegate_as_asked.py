@@ -9,28 +9,17 @@ exchange" without a check of the subset), a missing scope that means all of them
 
 from __future__ import annotations
 
-from ..caplease.denials import answering
 from ..caplease.ledger import CapLease
-from ..caplease.records import check_budget, check_context
+from ..caplease.records import Record
 from ..caplease.target import CapLeaseSqlite
-from ..terms import Authorization, Budget, Context, TargetName
+from ..terms import Context, TargetName
 
 
 class TakesAnyChild(CapLease):
     """As wide as you like."""
 
-    @answering
-    def delegate(
-        self, authorization: Authorization, context: Context, budget: Budget
-    ) -> Authorization:
-        nu = self.credential.read(authorization)
-        units = check_budget(budget)
-        check_context(context)
-        with self.store.writing():
-            parent = self._lock(nu)
-            parent.check_alive(self._now())
-            child = self._live_child(parent, context, units)
-            return self._granted(child or self._make_child(parent, context, units))
+    def _check_child(self, context: Context, units: int, parent: Record) -> None:
+        """What is left of the budget is looked at where it is reserved."""
 
 
 class DelegateAsAsked(CapLeaseSqlite):

@@ -17,10 +17,9 @@ from typing import Final
 from sqlalchemy import bindparam, insert, update
 
 from ..caplease.chain import Entry
-from ..caplease.delegate import check_narrower
 from ..caplease.denials import answering, refused
 from ..caplease.ledger import CapLease
-from ..caplease.records import check_budget, check_context, read_context, write_context
+from ..caplease.records import check_budget, check_context, write_context
 from ..caplease.schema import ISSUED, auth, slot
 from ..caplease.target import CapLeaseSqlite
 from ..terms import Authorization, Budget, Context, TargetName
@@ -46,7 +45,7 @@ class ReservedLater(CapLease):
         with self.store.reading():
             parent = self._lock(nu)
             parent.check_alive(self._now())
-            check_narrower(context, read_context(parent.chi))
+            self._check_child(context, units, parent)
             born = self._live_child(parent, context, units)
             free = [s.j for s in self._slots(parent.root) if s.holder == nu and s.state == ISSUED]
         if born is not None:

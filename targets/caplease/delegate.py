@@ -57,9 +57,7 @@ class Delegating(Revoking):
         with self.store.writing():
             parent = self._lock(nu)
             parent.check_alive(self._now())
-            check_narrower(context, read_context(parent.chi))
-            if units > parent.budget:
-                raise refused("widened", "budget")
+            self._check_child(context, units, parent)
             child = self._live_child(parent, context, units)
             if child is None:
                 child = self._make_child(parent, context, units)
@@ -80,6 +78,17 @@ class Delegating(Revoking):
             if self._flag(family):
                 self._append(Entry(child.nu, None, "close"))
         return Done()
+
+    def _check_child(self, context: Context, units: int, parent: Record) -> None:
+        """Session and task stay or become more special ("s" to "s/part"); epochs stay."""
+        wider = read_context(parent.chi)
+        if not (_below(context.session, wider.session) and _below(context.task, wider.task)):
+            raise refused("widened", "session or task")
+        ours = json.dumps([wider.policy_epoch, wider.schema_epoch])
+        if ours != json.dumps([context.policy_epoch, context.schema_epoch]):
+            raise refused("wrong_epoch")
+        if units > parent.budget:
+            raise refused("widened", "budget")
 
     def _live_child(self, parent: Record, context: Context, budget: int) -> Record | None:
         row = self.store.one(_LIVE_CHILD, nu=parent.nu, chi=write_context(context))
@@ -118,15 +127,6 @@ class Delegating(Revoking):
     def _move(self, root: str, number: int, giver: str, taker: str) -> None:
         if self.store.run(_MOVE, root=root, number=number, giver=giver, taker=taker) != 1:
             raise lost_race()
-
-
-def check_narrower(child: Context, parent: Context) -> None:
-    """Session and task stay or become more special ("s" to "s/part"); epochs stay."""
-    if not (_below(child.session, parent.session) and _below(child.task, parent.task)):
-        raise refused("widened", "session or task")
-    ours = json.dumps([parent.policy_epoch, parent.schema_epoch])
-    if ours != json.dumps([child.policy_epoch, child.schema_epoch]):
-        raise refused("wrong_epoch")
 
 
 def _below(name: str, ancestor: str) -> bool:
