@@ -139,10 +139,10 @@ def test_a_late_request_comes_after_its_sender_gave_up(
     with fault_on(link, LATE, age) as client:
         assert ask(client, LINE, patience_s=GIVING_UP_S) == Saw(b"", "nothing")
         at_the_server(echo, b"", "", age)
+    echo.answers = False
     link.heal()
-    heard = echo.wait_for(0, lambda heard: bool(heard.ended))
-    at_the_server(echo, LINE, heard.ended, age)
-    assert heard.ended in ("closed", "reset")  # reset where its answer found nobody any more
+    at_the_server(echo, LINE, "closed", age)
+    echo.answers = True
     heal_and_talk(link, echo)
 
 
@@ -161,8 +161,10 @@ def test_a_late_request_comes_after_its_sender_was_cut_off(
     with fault_on(link, late(1000), age) as client:
         assert ask(client, LINE) == Saw(b"", "closed")
         at_the_server(echo, b"", "", age)
+        echo.answers = False
         link.heal()
         at_the_server(echo, LINE, "closed", age)
+        echo.answers = True
     heal_and_talk(link, echo)
 
 

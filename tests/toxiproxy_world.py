@@ -42,7 +42,8 @@ class Heard:
 
 
 class EchoServer:
-    """Answers each line with ``answer:`` and the line, and records each connection."""
+    """Answers each line with ``answer:`` and the line, and records each connection. Where it never
+    ``answers``, no answer can meet a peer that has gone, and turn its close into a reset."""
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -51,6 +52,7 @@ class EchoServer:
         self.heard: list[Heard] = []
         self.may_answer = threading.Event()
         self.may_answer.set()
+        self.answers = True
         self._changed = threading.Condition()
         self._open: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept)]
@@ -105,7 +107,7 @@ class EchoServer:
                     with self._changed:
                         heard.received += data
                         self._changed.notify_all()
-                    if data.endswith(b"\n"):
+                    if data.endswith(b"\n") and self.answers:
                         self.may_answer.wait()
                         connection.sendall(b"answer:" + data)
             except ConnectionError as problem:
