@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from admitone.targets import contract as c
 from admitone.targets.correct.counter import CounterTarget, UseCounter, _text
+from admitone.targets.correct.guarded import SCHEMA, VIEW, Gate, GuardedTarget, Shut
 from admitone.targets.correct.plain import PlainLedger, PlainTarget
 
 
@@ -91,3 +93,46 @@ class NamesNoLock(PlainTarget):
 
     def classify(self, exc: BaseException) -> None:
         return None
+
+
+class _BlockingGate(Gate):
+    def _let_through(self, db: sqlite3.Connection, *asked: Any) -> Any:
+        grant, _, attempt = asked
+        query = "SELECT 1 FROM runs WHERE grant_id = ? AND attempt = ? AND state = 'blocked'"
+        if db.execute(query, (grant, attempt)).fetchone():
+            raise Shut("exhausted")
+        return super()._let_through(db, *asked)
+
+    def _ask(self, tool: str, args: str, key: str) -> c.Receipt:
+        try:
+            return super()._ask(tool, args, key)
+        except c.NotApplied:
+            with self._writing() as db:
+                db.execute("UPDATE runs SET state = 'blocked' WHERE key = ?", (key,))
+            raise
+
+
+class Blocks(GuardedTarget):
+    """A run that was definitely not applied is over for good: its unit is lost."""
+
+    library = _BlockingGate
+    declaration = replace(
+        GuardedTarget.declaration,
+        facts=replace(GuardedTarget.declaration.facts, after_not_applied="blocked"),
+        claims={k: v for k, v in GuardedTarget.declaration.claims.items() if k != "release"},
+    )
+
+    def deploy(self, workspace: Path) -> c.Deployment:
+        with closing(sqlite3.connect(workspace / "gate.db")) as db:
+            db.executescript(SCHEMA.replace("'taken back')", "'taken back', 'blocked')"))
+        return c.Deployment("gate.db")
+
+    def inspect(self, store: c.Json, approval: c.Approval) -> c.View:
+        view = super().inspect(store, approval)
+        blocked = VIEW.replace("state = 'done'", "state = 'blocked'")
+        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db:
+            row = db.execute(blocked, (approval.confirmation.event,)).fetchone()
+        if row is None or view.counts is None or not row[-1] or view.revoked:
+            return view
+        lost = replace(view.counts, issued=view.counts.issued - row[-1], revoked=row[-1])
+        return replace(view, counts=lost, linearizable=False)

@@ -51,6 +51,11 @@ def test_a_guarded_ledger_stands_them_too(tmp_path: Path) -> None:
     acquitted(played("builtin:correct/guarded", "network", tmp_path, SINK[:6]), "AO106")
 
 
+def test_a_guarded_ledger_may_lose_what_nobody_took_if_it_says_so(tmp_path: Path) -> None:
+    names = [f"sink.down.{order}.b{n % 2 + 1}.idem.s1" for n, order in enumerate(ORDERS)]
+    acquitted(played("py:tests.odd_ledgers:Blocks", "network", tmp_path, names), "AO802")
+
+
 @pytest.mark.parametrize("order", ["recover", "flapping"])
 def test_a_guarded_ledger_may_keep_for_recovery_what_nobody_took(
     order: str, tmp_path: Path

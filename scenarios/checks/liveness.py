@@ -169,6 +169,7 @@ def _lost(story: Story, label: LabelStory) -> int:
     lost = 0
     if story.facts.after_not_applied == "blocked":
         failed = {e.attempt or str(e.event.number) for e in label.effects if e.refused < FOREVER}
+        failed |= {c.owner for c in label.uses() if c.keeps}  # it may never have reached the sink
         lost += len(failed) + sum(not c.took_nothing for c in label.of("release"))
     if story.facts.lapse == "refuse":
         lost += sum(a.committed == FOREVER for a in label.admissions)

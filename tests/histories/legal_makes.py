@@ -335,6 +335,19 @@ def lost_unit_after_a_non_effect() -> History:
     return h.history()
 
 
+def lost_unit_that_never_reached_the_sink() -> History:
+    """No connection to the sink: its log shows nothing, and the unit is gone all the same."""
+    h = Builder(facts=Facts(after_not_applied="blocked"), operations=GUARDED)
+    h.issue()
+    h.add(FaultOn("down", "sink"))
+    asked = h.begin("execute", request="r1", attempt="a1")
+    h.end(asked, "refused", Refused("unspecified"), effects=1)
+    h.add(FaultOff("down", "sink"))
+    h.phase("drain")
+    h.execute("r2", sink=None, refused="exhausted")
+    return h.history()
+
+
 def opened_at_the_second_try_after_a_kill() -> History:
     h = Builder()
     h.end(h.begin("open", label=None), value=["issue", "prepare", "commit"])
