@@ -292,6 +292,8 @@ class _Check:
         self._complain(stage, f"inspect after {op}")
         if view is None or (pending is None and op == "issue"):
             return
+        if not view.known and committed and self._facts.retention_s is not None:
+            return  # it may have been forgotten already
         seen = units(view)
         if self._facts.issues != "stored" and op == "issue":
             if seen[0]:

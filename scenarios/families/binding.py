@@ -92,7 +92,9 @@ class BindingFamily:
 def _attacks(survey: Survey, facts: Facts) -> tuple[tuple[str, str], ...]:
     """Every attack that this ledger can be put to. Of what it does not claim to bind, the fields
     of call and context are tried all the same: then nothing is judged, but the use is a use."""
-    found = [("theft", "executor"), ("credential", "altered"), ("credential", "foreign")]
+    found = [("theft", "executor"), ("credential", "foreign")]
+    if "issue" in survey.operations or "confirmation" in facts.binds:
+        found.append(("credential", "altered"))  # else any name of a record is as good as another
     found += [("call", name) for name in CALLS]
     found += [("context", name) for name in PRESENTERS]
     if "issue" in survey.operations:

@@ -1,0 +1,39 @@
+"""Facts that no shipped ledger has: a correct ledger that states them is accused of nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from admitone.scenarios.families import Subjects, family
+from tests.front_door import REPORT, admitone_in, journal_in
+from tests.harness_world import conducted
+from tests.varied_ledgers import EACH
+
+ROOT = Path(__file__).parent.parent
+SCHEDULES = 32
+
+
+@pytest.mark.parametrize(("seed", "name"), list(enumerate(e.__name__ for e in EACH)))
+def test_a_correct_ledger_of_another_make_is_accused_of_nothing(
+    seed: int, name: str, tmp_path: Path
+) -> None:
+    target = f"py:tests.varied_ledgers:{name}"
+    wanted = ["--schedules", str(SCHEDULES), "--seed", str(seed)]
+    wanted += ["--report-dir", str(tmp_path / REPORT)]
+    ran = admitone_in(ROOT, "run", target, *wanted)  # from where the target can be imported
+    results = journal_in(tmp_path).results
+    strange = [(r.id, r.verdict, r.reason) for r in results if r.verdict != "passed"]
+    assert [each for each in strange if each[1] != "not_exercised"] == [], ran.err
+    assert len(results) == SCHEDULES
+
+
+@pytest.mark.parametrize(("name", "altered"), [("NoIssue", False), ("Held", True)])
+def test_where_nothing_is_issued_a_name_cannot_be_forged(
+    name: str, altered: bool, scratch: Path
+) -> None:
+    with conducted(f"py:tests.varied_ledgers:{name}", scratch) as (_, fitting):
+        subject = Subjects(fitting.target, fitting.greeting.declaration, fitting.survey)
+        plans = family("binding").placed(subject)
+    assert (("credential", "altered") in {plan.params for plan in plans}) is altered
