@@ -61,6 +61,8 @@ class RunsLedger:
         self.runs = runs
 
     async def issue(self, call, confirmation, budget, context, validity):
+        if type(budget) is not int or not 0 < budget < 2**31:
+            return c.Refused("invalid")
         self.runs.permit(confirmation.event, budget)
         return c.Authorization(record=confirmation.event, budget=budget)
 

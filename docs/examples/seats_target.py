@@ -22,6 +22,8 @@ class SeatsLedger:
         return self.own.seats
 
     def issue(self, call, confirmation, budget, context, validity):
+        if type(budget) is not int or not 0 < budget < 2**31:
+            return c.Refused("invalid")  # the server would round 1.5 up
         self.seats.grant(confirmation.event, budget)
         return c.Authorization(record=confirmation.event, budget=budget)
 

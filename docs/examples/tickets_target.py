@@ -15,6 +15,8 @@ class TicketsLedger:
         self.tickets = tickets
 
     def issue(self, call, confirmation, budget, context, validity):
+        if type(budget) is not int or not 0 < budget < 2**31:
+            return c.Refused("invalid")  # the library would take 1.5, too
         self.tickets.grant(confirmation.event, budget)
         return c.Authorization(record=confirmation.event, budget=budget)
 

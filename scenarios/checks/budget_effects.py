@@ -152,7 +152,7 @@ def _requests_begun(label: LabelStory) -> dict[str, int]:
         begun.setdefault(name, call.began)
         if call.op != "issue":
             tried.add(name)
-            if not call.took_nothing:
+            if not call.took_nothing or label.done_meanwhile(call):
                 alive.add(name)
     return {name: at for name, at in begun.items() if name in alive or name not in tried}
 
@@ -190,8 +190,8 @@ CHECKS = (
         None,
         "the paper: at most one effect for each logical request",
         "At some instant the sink had applied more effects than requests had begun, not counting "
-        "requests whose every reply was a refusal, Busy or a replay. Every bound up to b can "
-        "hold while one request is carried out twice.",
+        "requests whose every reply was a refusal, Busy, or a replay of what was done before they "
+        "began. Every bound up to b can hold while one request is carried out twice.",
         "A retry or a recovery took the next unit instead of continuing the first.",
         "Store the attempt with the unit and answer a repeated attempt with it; let recovery "
         "continue the same record, slot and key.",

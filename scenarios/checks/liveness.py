@@ -36,6 +36,8 @@ def _first_use(story: Story) -> Ruling:
             if not _alone(story, label, call):
                 continue
             docket.tried()
+            if label.done_meanwhile(call):
+                continue
             if call.outcome in ("refused", "replayed") or _never_done(story, label, call):
                 docket.breach(
                     label.label,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from admitone.scenarios.history import History
 from admitone.targets.declaration import Facts
+from admitone.targets.replies import Recovered, Replayed
 from admitone.targets.terms import Admission
 
 from ..historybuilder import GUARDED, Builder, Use
@@ -161,6 +162,19 @@ def replayed_by_a_guarded_ledger() -> History:
     h.issue()
     h.execute("r1", sink="dropped", unknown="dropped")
     h.execute("r1", replayed=True)
+    h.read(committed=1)
+    return h.history()
+
+
+def carried_out_by_recovery_while_it_stood() -> History:
+    """It was admitted and stood; another one's recovery sent its effect; so it is told: done."""
+    h = Builder(facts=ATTEMPTS, operations=GUARDED, claims=["recover"])
+    h.issue()
+    asked = h.begin("execute", request="r1", attempt="a1")
+    recovering = h.begin("recover", "n2", "E2")
+    h.sink_gets(recovering, "k1", node="n2")
+    h.end(recovering, "granted", Recovered((), (Admission("R", key="k1", attempt="a1"),)))
+    h.end(asked, "replayed", Replayed())
     h.read(committed=1)
     return h.history()
 
