@@ -9,11 +9,12 @@ before it is reported (``worker.py``).
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..chaos.events import Note, Phase
+from ..chaos.events import Approved, Note, Phase
 from ..chaos.handle import NodeHandle
 from ..targets.declaration import Declaration, Facts
+from ..targets.identity import confirm
 from ..targets.terms import Budget, View
 from .client import Client, approve, copy_audit
 from .links import Links
@@ -62,6 +63,15 @@ class Scene:
     def approve(self, budget: Budget) -> Client:
         """One user decision and its client."""
         return approve(self.stage, self.facts, self.stage.setting.trust, self.draws, budget)
+
+    def confirmed_anew(self, client: Client) -> Client:
+        """The user decides once more about the same action: another event, and another budget."""
+        approval = client.approval
+        event = f"e-{self.draws.getrandbits(64):016x}"
+        key = self.stage.setting.trust.confirmation_key
+        later = replace(approval, confirmation=confirm(key, event, approval.call, approval.budget))
+        self.stage.recorder.record("client", Approved(client.label, later))
+        return replace(client, approval=later, authorization=None)
 
     def victim(self, executor: str) -> NodeHandle:
         """A node with the ledger open, to be hurt: the veteran where there is one."""

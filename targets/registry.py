@@ -294,6 +294,16 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "commit believes whatever looks like a receipt",
     ),
+    "broken/receipt-of-another": Entry(
+        "broken.receipt_of_another:ReceiptOfAnother",
+        "broken",
+        "commit does not ask whose unit the receipt is for",
+    ),
+    "broken/receipt-replaced": Entry(
+        "broken.receipt_replaced:ReceiptReplaced",
+        "broken",
+        "a later receipt is written over that of a used coupon",
+    ),
     "broken/done-at-once": Entry(
         "broken.done_at_once:DoneAtOnceTarget",
         "broken",

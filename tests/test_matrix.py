@@ -22,6 +22,8 @@ MOST = 400
 
 LATE = (
     "broken/any-receipt",
+    "broken/receipt-of-another",
+    "broken/receipt-replaced",
     "broken/delegate-as-asked",
     "broken/MD1",
     "broken/MV4",
