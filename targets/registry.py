@@ -339,6 +339,11 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "who confirmed an action once can never confirm it again",
     ),
+    "broken/one-out-per-user": Entry(
+        "broken.one_out_per_user:OneOutPerUserTarget",
+        "broken",
+        "a unit that is out blocks every other authorization of its user",
+    ),
     "broken/audit-trimmed": Entry(
         "broken.audit_trimmed:AuditTrimmed",
         "broken",

@@ -12,6 +12,7 @@ import pytest
 from admitone.targets.broken.any_receipt import AnyReceipt
 from admitone.targets.broken.done_at_once import DoneAtOnceTarget
 from admitone.targets.broken.lock_left import LockLeft
+from admitone.targets.broken.one_out_per_user import OneOutPerUserTarget
 from admitone.targets.broken.receipt_of_another import ReceiptOfAnother
 from admitone.targets.broken.receipt_replaced import ReceiptReplaced
 from admitone.targets.broken.two_steps import TwoSteps
@@ -21,7 +22,7 @@ from admitone.targets.correct.plain import PlainTarget
 from tests.ledger_bench import Bench, benched
 
 COUNTED = (DoneAtOnceTarget, TwoSteps, LockLeft)
-IN_A_FILE = (AnyReceipt, ReceiptOfAnother, ReceiptReplaced)
+IN_A_FILE = (AnyReceipt, ReceiptOfAnother, ReceiptReplaced, OneOutPerUserTarget)
 OVER_PLAIN_ONES = (*IN_A_FILE, *COUNTED)
 
 
@@ -70,6 +71,17 @@ def test_receipt_replaced_keeps_the_last_one(bench: Bench) -> None:
     broken = type(bench.target) is ReceiptReplaced
     assert isinstance(client.ask("commit", taken[0], other), Replayed if broken else Refused)
     assert client.admit(auth, "one") == Replayed(other if broken else own)
+
+
+@over_another(JsonFlockTarget, OneOutPerUserTarget)
+def test_one_out_per_user_turns_the_next_ticket_away(bench: Bench) -> None:
+    client = bench.client()
+    first, second = client.issue(2), client.issue(1, event="e2")
+    assert not isinstance(client.admit(first, "one"), Refused)
+    broken = type(bench.target) is OneOutPerUserTarget
+    assert isinstance(client.admit(second, "other"), Refused) is broken
+    assert isinstance(client.use(first, "one"), Done)
+    assert isinstance(client.use(second, "other"), Done)
 
 
 @over_another(PlainTarget, *COUNTED)
