@@ -344,6 +344,11 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "a unit that is out blocks every other authorization of its user",
     ),
+    "broken/audit-best-effort": Entry(
+        "broken.audit_best_effort:AuditBestEffort",
+        "broken",
+        "an error of the audit's own statement is only logged",
+    ),
     "broken/audit-trimmed": Entry(
         "broken.audit_trimmed:AuditTrimmed",
         "broken",
