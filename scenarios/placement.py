@@ -41,7 +41,8 @@ class Survey:
 
     ``threads``: a client may be called by another thread than the one that opened it. ``raises``:
     the errors (keys of ``RAISES``) that the store can be made to answer a durable write with.
-    ``refuses``: it can be made to refuse a statement of a transaction, and the rest of it.
+    ``refuses``: it can be made to refuse a statement of a transaction, and the rest of it;
+    ``spoils``: to lose a whole transaction at one, as a file does that cannot be written.
     ``resumes``: recovery hands back what is to be sent again. ``servers``: the endpoints of the
     servers that the suite started for the ledger, and may kill; ``links``: of all whose way may
     lead through a proxy.
@@ -52,6 +53,7 @@ class Survey:
     threads: bool = False
     raises: frozenset[str] = frozenset()
     refuses: bool = False
+    spoils: bool = False
     resumes: bool = False
     servers: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
@@ -316,3 +318,14 @@ def inner_statements(survey: Survey, op: str) -> Iterator[Point]:
             inside = inside and words.startswith("ROLLBACK TO")
         elif inside and step.side == "before":
             yield Point(op, "statement", "before", step.nth)
+
+
+_CHANGING: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE")
+
+
+def inner_changes(survey: Survey, op: str) -> Iterator[Point]:
+    """Those of the inner statements that change rows."""
+    words = {(s.kind, s.side, s.nth): s.text.lstrip().upper() for s in survey.steps.get(op, ())}
+    for point in inner_statements(survey, op):
+        if words[point.kind, point.side, point.nth].startswith(_CHANGING):
+            yield point

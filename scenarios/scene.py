@@ -9,12 +9,14 @@ before it is reported (``worker.py``).
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..chaos.events import Note, Phase
+from ..chaos.events import Approved, Note, Phase
 from ..chaos.handle import NodeHandle
+from ..idempotent_sink.labels import make_label
 from ..targets.declaration import Declaration, Facts
-from ..targets.terms import Budget, View
+from ..targets.identity import confirm
+from ..targets.terms import Approval, Budget, View
 from .client import Client, approve, copy_audit
 from .links import Links
 from .placement import Place, Survey
@@ -62,6 +64,27 @@ class Scene:
     def approve(self, budget: Budget) -> Client:
         """One user decision and its client."""
         return approve(self.stage, self.facts, self.stage.setting.trust, self.draws, budget)
+
+    def approve_beside(self, client: Client) -> Client:
+        """Another action of the same user, on the same resource and in the same context."""
+        label, call = make_label(self.draws), client.approval.call
+        other = replace(call, args={**call.args, "memo": f"invoice {label}"})
+        approval = self._decided(label, replace(client.approval, call=other))
+        return Client(self.stage, self.facts, label, approval)
+
+    def confirmed_anew(self, client: Client) -> Client:
+        """The user decides once more about the same action: another event, and another budget."""
+        approval = self._decided(client.label, client.approval)
+        return replace(client, approval=approval, authorization=None)
+
+    def _decided(self, label: str, approval: Approval) -> Approval:
+        """The approval under a confirmation of its own."""
+        event = f"e-{self.draws.getrandbits(64):016x}"
+        key = self.stage.setting.trust.confirmation_key
+        confirmation = confirm(key, event, approval.call, approval.budget)
+        decided = replace(approval, confirmation=confirmation)
+        self.stage.recorder.record("client", Approved(label, decided))
+        return decided
 
     def victim(self, executor: str) -> NodeHandle:
         """A node with the ledger open, to be hurt: the veteran where there is one."""

@@ -20,7 +20,7 @@ from ..targets.replies import Recovered
 from .calls import PLAIN, Arm, Pending, Subject, Twist
 from .client import Client, approve
 from .moves import as_executor, child_of, close, delegate, release, revoke
-from .placement import RAISES, Step, Survey, inner_statements
+from .placement import RAISES, Step, Survey, inner_changes, inner_statements
 from .stage import Stage
 
 
@@ -57,14 +57,22 @@ def survey_rest(survey: Survey, stage: Stage, facts: Facts) -> Survey:
             found, answer = _traced(stage, facts, op)
             steps |= found
             resumes |= isinstance(answer, Recovered) and bool(answer.resume)
-        threads = _serves_threads(survey, stage, facts)
         raises = frozenset(v for v in RAISES if _raises(survey, stage, facts, v))
         refuses = _refuses(survey, stage, facts)
+        spoils = not refuses and _spoils(survey, stage, facts)
+        # last: a client that serves one thread alone raises what nobody classifies
+        threads = _serves_threads(survey, stage, facts)
     finally:
         for node in stage.nodes:
             stage.dismiss(node)
     return replace(
-        survey, steps=steps, threads=threads, raises=raises, refuses=refuses, resumes=resumes
+        survey,
+        steps=steps,
+        threads=threads,
+        raises=raises,
+        refuses=refuses,
+        spoils=spoils,
+        resumes=resumes,
     )
 
 
@@ -184,6 +192,15 @@ def _refuses(survey: Survey, stage: Stage, facts: Facts) -> bool:
     for op in ("issue", "prepare", "execute"):
         for point in inner_statements(survey, op):
             return _fails(stage, facts, "refuses", point, "busy")
+    return False
+
+
+def _spoils(survey: Survey, stage: Stage, facts: Facts) -> bool:
+    """Whether the store really loses a transaction at a change, of the first operation that makes
+    one inside its own."""
+    for op in ("issue", "prepare", "execute"):
+        for point in inner_changes(survey, op):
+            return _fails(stage, facts, "spoils", point, "io")
     return False
 
 

@@ -294,6 +294,16 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "commit believes whatever looks like a receipt",
     ),
+    "broken/receipt-of-another": Entry(
+        "broken.receipt_of_another:ReceiptOfAnother",
+        "broken",
+        "commit does not ask whose unit the receipt is for",
+    ),
+    "broken/receipt-replaced": Entry(
+        "broken.receipt_replaced:ReceiptReplaced",
+        "broken",
+        "a later receipt is written over that of a used coupon",
+    ),
     "broken/done-at-once": Entry(
         "broken.done_at_once:DoneAtOnceTarget",
         "broken",
@@ -328,6 +338,16 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken.once_per_action:OncePerAction",
         "broken",
         "who confirmed an action once can never confirm it again",
+    ),
+    "broken/one-out-per-user": Entry(
+        "broken.one_out_per_user:OneOutPerUserTarget",
+        "broken",
+        "a unit that is out blocks every other authorization of its user",
+    ),
+    "broken/audit-best-effort": Entry(
+        "broken.audit_best_effort:AuditBestEffort",
+        "broken",
+        "an error of the audit's own statement is only logged",
     ),
     "broken/audit-trimmed": Entry(
         "broken.audit_trimmed:AuditTrimmed",

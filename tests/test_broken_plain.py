@@ -12,13 +12,18 @@ import pytest
 from admitone.targets.broken.any_receipt import AnyReceipt
 from admitone.targets.broken.done_at_once import DoneAtOnceTarget
 from admitone.targets.broken.lock_left import LockLeft
+from admitone.targets.broken.one_out_per_user import OneOutPerUserTarget
+from admitone.targets.broken.receipt_of_another import ReceiptOfAnother
+from admitone.targets.broken.receipt_replaced import ReceiptReplaced
 from admitone.targets.broken.two_steps import TwoSteps
 from admitone.targets.contract import Admission, Busy, Done, Refused, Replayed
+from admitone.targets.correct.json_flock import JsonFlockTarget
 from admitone.targets.correct.plain import PlainTarget
 from tests.ledger_bench import Bench, benched
 
 COUNTED = (DoneAtOnceTarget, TwoSteps, LockLeft)
-OVER_PLAIN_ONES = (AnyReceipt, *COUNTED)
+IN_A_FILE = (AnyReceipt, ReceiptOfAnother, ReceiptReplaced, OneOutPerUserTarget)
+OVER_PLAIN_ONES = (*IN_A_FILE, *COUNTED)
 
 
 @pytest.fixture
@@ -41,6 +46,42 @@ def test_any_receipt_believes_what_nobody_signed(bench: Bench) -> None:
     assert isinstance(client.ask("commit", taken, replace(genuine, digest="0" * 64)), Refused)
     unsigned = replace(genuine, mac="0" * 64)
     assert client.ask("commit", taken, unsigned) == Done(unsigned)
+
+
+@over_another(JsonFlockTarget, ReceiptOfAnother)
+def test_receipt_of_another_does_not_ask_whose_it_is(bench: Bench) -> None:
+    client = bench.client()
+    auth = client.issue(2)
+    one, two = client.admit(auth, "one"), client.admit(auth, "two")
+    receipt = client.world.effect(one.call.tool, one.call.args, one.key)
+    assert client.ask("commit", one, receipt) == Done(receipt)
+    assert isinstance(client.ask("commit", two, replace(receipt, mac="0" * 64)), Refused)
+    broken = type(bench.target) is ReceiptOfAnother
+    assert client.ask("commit", two, receipt) == (Done(receipt) if broken else Refused())
+
+
+@over_another(JsonFlockTarget, ReceiptReplaced)
+def test_receipt_replaced_keeps_the_last_one(bench: Bench) -> None:
+    client = bench.client()
+    auth = client.issue(2)
+    taken = [client.admit(auth, attempt) for attempt in ("one", "two")]
+    own, other = (client.world.effect(a.call.tool, a.call.args, a.key) for a in taken)
+    assert isinstance(client.ask("commit", taken[0], other), Refused)
+    assert client.ask("commit", taken[0], own) == Done(own)
+    broken = type(bench.target) is ReceiptReplaced
+    assert isinstance(client.ask("commit", taken[0], other), Replayed if broken else Refused)
+    assert client.admit(auth, "one") == Replayed(other if broken else own)
+
+
+@over_another(JsonFlockTarget, OneOutPerUserTarget)
+def test_one_out_per_user_turns_the_next_ticket_away(bench: Bench) -> None:
+    client = bench.client()
+    first, second = client.issue(2), client.issue(1, event="e2")
+    assert not isinstance(client.admit(first, "one"), Refused)
+    broken = type(bench.target) is OneOutPerUserTarget
+    assert isinstance(client.admit(second, "other"), Refused) is broken
+    assert isinstance(client.use(first, "one"), Done)
+    assert isinstance(client.use(second, "other"), Done)
 
 
 @over_another(PlainTarget, *COUNTED)

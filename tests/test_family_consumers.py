@@ -23,7 +23,7 @@ from admitone.targets.declaration import Facts
 from admitone.targets.replies import Busy, Recovered
 from admitone.targets.terms import Admission
 from tests.harness_world import conducted
-from tests.played import codes, played
+from tests.played import acquitted, codes, played
 
 HELD = "caplease-sqlite/consumers:held.prepare.statement2.after.b1.idem.s0@1"
 FREE = "caplease-sqlite/consumers:stress.use.nodes.8.barrier.b1.idem.s0@1"
@@ -176,3 +176,40 @@ def test_an_unknown_race_is_said_to_be_one() -> None:
     plan = Plan.parse("x/consumers:loose.b1.idem.s0@1")
     with pytest.raises(PlanProblem, match="no race 'loose'"):
         ConsumersFamily().run(plan, None)  # type: ignore[arg-type]
+
+
+NEIGHBOURS = ("neighbour.user.b1.idem.s0", "neighbour.renewed.b1.idem.s0")
+LOCKS = "py:tests.neighbour_ledgers:"
+
+
+@pytest.mark.parametrize(
+    ("target", "found"),
+    [
+        ("builtin:broken/one-out-per-user", [{"AO801", "AO405"}, {"AO805"}]),
+        (f"{LOCKS}OnePerAction", [set(), {"AO805"}]),
+    ],
+)
+def test_a_lock_that_is_too_wide_is_convicted(
+    target: str, found: list[set[str]], scratch: Path
+) -> None:
+    assert [codes([result]) for result in played(target, "consumers", scratch, NEIGHBOURS)] == found
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "builtin:caplease-sqlite",
+        "builtin:correct/plain",
+        "py:tests.odd_ledgers:OneAtATime",
+        "py:tests.odd_ledgers:FinalWhenAdmitted",
+        f"{LOCKS}WaitsForTheUser",
+        f"{LOCKS}OnePerActionAsDeclared",
+    ],
+)
+def test_a_neighbour_who_is_slow_makes_nobody_guilty(target: str, scratch: Path) -> None:
+    acquitted(played(target, "consumers", scratch, NEIGHBOURS), "AO801")
+
+
+def test_a_guarded_ledger_has_no_slow_neighbour(scratch: Path) -> None:
+    results = played("builtin:correct/guarded", "consumers", scratch, NEIGHBOURS)
+    assert {result.verdict for result in results} == {"could_not_run"}

@@ -14,7 +14,6 @@ from admitone.scenarios.campaign import sampled_plans
 from admitone.scenarios.conductor import Conductor, Played
 from admitone.scenarios.families import WIDE_BUDGETS, Subjects
 from admitone.scenarios.families.crash import CrashFamily
-from admitone.scenarios.families.crash_beside import NAMES
 from admitone.scenarios.frame import target_facts
 from admitone.scenarios.plan import Plan
 from admitone.scenarios.preflight import Fitting
@@ -108,7 +107,7 @@ def test_every_point_is_placed_and_the_required_set_stays_small(
     _, fitting = reference
     subject = Subjects(REFERENCE, fitting.greeting.declaration, fitting.survey)
     plans = list(CrashFamily().placed(subject))
-    assert {plan.params[0] for plan in plans} == {*CrashFamily.points, *NAMES}
+    assert {plan.params[0] for plan in plans} == set(CrashFamily.topics)
     assert len({plan.id for plan in plans}) == len(plans) < 350
     assert {plan.budget for plan in plans} == {1, 2}
 
@@ -133,6 +132,9 @@ def test_sampling_widens_budgets_and_nothing_else() -> None:
         ("builtin:broken/ME3", "FP8.kill.retry.b1.idem", "AO105"),
         ("builtin:broken/ME4", "FP7.kill.retry.b1.ctrl", "AO105"),
         ("builtin:broken/MC2a", "FP3.write1.io-lost.retry.b1.idem", "AO701"),
+        ("builtin:broken/audit-best-effort", "statement.issue.b1.idem", "AO701"),
+        ("builtin:broken/audit-best-effort", "statement.prepare.b1.idem", "AO104"),
+        ("builtin:broken/audit-best-effort", "statement.commit.b1.idem", "AO701"),
         ("builtin:broken/MA2", "FP4.write1.kill.retry.b1.idem", "AO703"),
     ],
 )
@@ -154,3 +156,24 @@ def test_nothing_committed_is_required_where_an_admission_is_final(scratch: Path
     with conducted("py:tests.odd_ledgers:FinalWhenAdmitted", scratch) as (_, fitting):
         excused = target_facts(fitting, ("crash",)).not_applicable
     assert "AO302" in excused
+
+
+@pytest.mark.parametrize(
+    ("target", "operations"),
+    [
+        ("builtin:caplease-sqlite", ("issue", "prepare", "commit")),
+        ("builtin:correct/counter", ("issue", "prepare", "commit")),
+        ("builtin:correct/guarded", ("issue", "execute")),
+        ("builtin:correct/plain", ("prepare",)),
+        ("builtin:correct/json-flock", ()),
+    ],
+)
+def test_a_spoiled_transaction_makes_nobody_guilty(
+    target: str, operations: tuple[str, ...], scratch: Path
+) -> None:
+    with conducted(target, scratch) as (conductor, fitting):
+        subject = Subjects(target, fitting.greeting.declaration, fitting.survey)
+        plans = [p for p in CrashFamily().placed(subject) if p.params[0] == "statement"]
+        results = [conductor.play(plan, virgin=True).result for plan in plans]
+    assert tuple(plan.params[1] for plan in plans) == operations
+    acquitted(results)

@@ -19,7 +19,7 @@ from . import sight
 from .book import Book
 from .driver_begin import DriverBegin, Rows
 from .statements import Statement, read, split
-from .transactions import commit, perform, settle
+from .transactions import commit, fail_statement, perform, settle
 
 RAW: Final[Any] = RawConnection
 HAS_AUTOCOMMIT: Final = hasattr(RawConnection, "autocommit")  # since Python 3.12
@@ -87,16 +87,21 @@ def execute(cursor: RawCursor, sql: Any, parameters: tuple[Any, ...]) -> Any:
     connection, statement = cursor.connection, read(sql)
     if statement.plain and book.pending is None and connection.in_transaction:
         text = statement.text  # the most frequent case, as short as can be
-        sight.tell("statement", "before", text)
+        answer = sight.tell("statement", "before", text)
         try:
+            if answer is not None:
+                fail_statement(connection, book, statement, answer)
             return _execute(cursor, sql, *parameters)
         finally:
             sight.tell("statement", "after", text)
     action = partial(_execute, cursor, sql, *parameters)
     if _driver_begins(connection, statement):
         settle(connection, book)
-        with DriverBegin(connection, book, statement):
-            return action()
+        with DriverBegin(connection, book, statement) as begun:
+            result = action()
+            if begun.answer is not None:  # done by now, and taken back with all the rest
+                fail_statement(connection, book, statement, begun.answer)
+            return result
     result = perform(connection, book, statement, action)
     if statement.returning and book.pending is not None:
         with suppress(TypeError):  # a class of a peculiar layout: then its end is seen later

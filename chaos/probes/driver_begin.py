@@ -14,13 +14,14 @@ from types import TracebackType
 from typing import Any
 
 from .book import Book
-from .sight import report
+from .sight import Raise, report
 from .statements import Statement
 from .transactions import RawTrace, land, land_failed, lift
 
 
 class DriverBegin:
-    """Reports the driver's BEGIN, and after it the statement (or lets ``rows`` report theirs)."""
+    """Reports the driver's BEGIN, and after it the statement (or lets ``rows`` report theirs).
+    ``answer``: what was answered to the statement, in which nobody can raise by then."""
 
     def __init__(
         self,
@@ -36,12 +37,14 @@ class DriverBegin:
         self._traced = 0
         self._in_statement = False
         self._single = rows is None
+        self.answer: Raise | None = None
         if rows is not None:
             rows.first = self.begun
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> DriverBegin:
         self._book.begin(self._connection.total_changes)
         RawTrace(self._connection, self._seen)
+        return self
 
     def __exit__(self, *_: object) -> None:
         RawTrace(self._connection, self._book.tracer)
@@ -67,7 +70,7 @@ class DriverBegin:
             elif self._traced == 2 and self._single:  # later ones are its triggers
                 self.begun()
                 self._in_statement = True
-                report("statement", "before", self._statement.text)
+                self.answer = report("statement", "before", self._statement.text)
 
 
 class Rows:

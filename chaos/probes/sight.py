@@ -34,7 +34,8 @@ class Raise:
     ``busy``  before a write: it was not done. Its transaction is still open on SQLite; on
               PostgreSQL, where only a serializable one fails so, it is rolled back. Before a
               statement in a PostgreSQL transaction: a deadlock, which aborts the transaction.
-    ``io``    before: not done, and the transaction gone with it; after: done all the same.
+    ``io``    before: not done, and the transaction gone with it; after: done all the same. Before a
+              change of rows in a SQLite transaction: neither that nor the rest of it.
 
     ``fired`` turns True when the probe really raised. It stays False where the store could not
     fail so at this point, or where the probe does not control the boundary.
@@ -46,7 +47,7 @@ class Raise:
 
 class Observer(Protocol):
     """Who is told. ``point`` may block; its answer counts at ``write`` points, and before the
-    statements of a PostgreSQL transaction."""
+    statements of a PostgreSQL transaction and the changes of one of SQLite."""
 
     def point(self, kind: Kind, side: Side, text: str) -> Raise | None: ...
 

@@ -215,6 +215,19 @@ def fail_early(
     raise error
 
 
+def fail_statement(
+    connection: RawConnection, book: Book, statement: Statement, answer: Raise
+) -> None:
+    """Fail instead of a change inside a transaction. An I/O error in a statement that writes takes
+    the whole transaction back, and leaves its client in none: what it still sends is on its own,
+    and a commit of the driver's has nothing to do. (Busy is for whoever has not the write lock yet,
+    and most have it here.)"""
+    if answer.error == "io" and statement.verb == "change":
+        _roll_back(connection, book)
+        answer.fired = True
+        raise _io_error("SQLITE_IOERR_WRITE")
+
+
 def fail_late(answer: Raise | None) -> None:
     """Fail although the write was done: only an I/O error leaves that behind."""
     if answer is not None and answer.error == "io":
@@ -222,10 +235,10 @@ def fail_late(answer: Raise | None) -> None:
         raise _io_error()
 
 
-def _io_error() -> sqlite3.OperationalError:
+def _io_error(name: str = "SQLITE_IOERR_FSYNC") -> sqlite3.OperationalError:
     error = sqlite3.OperationalError("disk I/O error")
-    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
-    error.sqlite_errorname = "SQLITE_IOERR_FSYNC"
+    error.sqlite_errorcode = getattr(sqlite3, name)
+    error.sqlite_errorname = name
     return error
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from ...targets.replies import Done, Replayed
 from ...targets.terms import Admission, Authorization, Context
 from ..story import LabelStory, Story
-from ..story.calls import CallStory
+from ..story.calls import FOREVER, CallStory
 from ..story.labels import bound_of
 from .identity import admitted_by
 from .ruling import Check, Docket, Ruling
@@ -176,6 +176,9 @@ def _opened(label: LabelStory, call: CallStory, said: Authorization) -> bool:
 
 # what proves the effect --------------------------------------------------------------------------
 
+OF_ANOTHER_UNIT: Final = "of another unit"
+"""How a workload marks a genuine receipt for the same payload under another key."""
+
 
 def _receipt(story: Story) -> Ruling:
     docket = Docket()
@@ -191,6 +194,8 @@ def _receipt(story: Story) -> Ruling:
                 continue
             if _committed_before(label, call):
                 continue
+            if forged.startswith(f"receipt {OF_ANOTHER_UNIT}") and not _told_by_key(call):
+                continue
             docket.tried()
             if call.granted:
                 docket.breach(
@@ -200,7 +205,49 @@ def _receipt(story: Story) -> Ruling:
                     f"{call.invoked.request} committed with a false {forged}",
                     (call.began, call.ended),
                 )
+        _shown_afterwards(label, docket)
     return docket.ruling()
+
+
+def _told_by_key(call: CallStory) -> bool:
+    """Whether the key of the unit tells a receipt of another one from its own. Not where what was
+    answered is the unit's own receipt: then the ledger asked the sink, and not who came."""
+    about, said = call.invoked.admission, call.value
+    if about is None or about.key is None:
+        return False
+    shown = said.receipt if isinstance(said, Done | Replayed) else None
+    return not call.granted or (shown is not None and shown.key != about.key)
+
+
+def _shown_afterwards(label: LabelStory, docket: Docket) -> None:
+    """What the owner of a unit is shown after somebody came with another receipt is its own: one
+    under a key that the unit was given."""
+    attacks = [c for c in label.of("commit") if c.invoked.forged.startswith("receipt")]
+    since = min((c.ended for c in attacks if c.replied is not None), default=FOREVER)
+    for call in label.of("prepare", "commit"):
+        said, keys = call.value, _keys_of(label, call)
+        if call.began < since or not call.honest or not keys:
+            continue
+        if not isinstance(said, Done | Replayed) or said.receipt is None:
+            continue
+        docket.tried()
+        if said.receipt.key not in keys:
+            docket.breach(
+                label.label,
+                "units shown with the receipt of something else = 1 > 0",
+                "a unit keeps the receipt of its own effect, whoever brings another one",
+                f"{call.invoked.request} is answered with the receipt of {said.receipt.key!r}, and "
+                f"the key of its unit is {' or '.join(sorted(keys))}",
+                (since, call.ended),
+            )
+
+
+def _keys_of(label: LabelStory, call: CallStory) -> set[str]:
+    """The keys that the ledger gave to the attempt of this call."""
+    granted = [
+        c.said for c in label.of("prepare") if c.attempt == call.attempt and c.began < call.ended
+    ]
+    return {a.key for a in granted if isinstance(a, Admission) and a.key is not None}
 
 
 def _shows_receipts(label: LabelStory) -> bool:
@@ -254,11 +301,14 @@ CHECKS = (
         None,
         "the paper, Commit: Prepared to Committed with the sink's receipt under k",
         "Commit was granted with a receipt that the sink did not give for this unit: altered, "
-        "made up, or of another effect. Judged where the ledger hands receipts out again, as "
-        "evidence of its own; one that is merely told that a use is done shows none.",
-        "The receipt is stored without checking its authenticator, its key or its digest.",
+        "made up, or of another effect or unit; or the owner of a unit was shown such a receipt "
+        "after somebody had brought it, although its own had been taken. Judged where the ledger "
+        "hands receipts out again, as evidence of its own; one that is merely told that a use is "
+        "done shows none.",
+        "The receipt is stored without checking its authenticator, its key or its digest, or a "
+        "later one replaces it.",
         "Verify the receipt, then compare its key and payload digest with those of the unit, "
-        "before the state changes.",
+        "before the state changes; never write over the receipt of a unit that is committed.",
         _receipt,
     ),
 )

@@ -13,8 +13,8 @@ from ...chaos.handle import NodeHandle
 from ...targets.identity import effect_digest
 from ...targets.terms import Authorization, Receipt
 from ..attacker import NO_MAC, Attacker
-from ..checks.attacks import ANOTHER_HOLDER
-from ..client import Client, approve
+from ..checks.attacks import ANOTHER_HOLDER, OF_ANOTHER_UNIT
+from ..client import Client, Use, approve
 from ..moves import as_executor, delegate, present
 from ..scene import Scene
 from .variations import CALLS, TYPED
@@ -22,6 +22,13 @@ from .variations import CALLS, TYPED
 THIEF: Final = "executor-2"
 STRANGER: Final = "executor-3"
 RECEIPTS: Final = ("made", "key", "tool", "digest", "number", "mac", "effect")
+ELSEWHERE: Final = {
+    "effect": "of another effect",
+    "unit": f"{OF_ANOTHER_UNIT} of the authorization",
+    "renewed": f"{OF_ANOTHER_UNIT}, of the same call confirmed anew",
+}
+"""Receipts that the sink did give, for something else. The last two are for the same payload, so
+that nothing but their key tells them from the right one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,7 @@ def approved(scene: Scene, budget: int, executor: str = "executor-1") -> Client:
 def _receipt(attack: Attack) -> None:
     """Commit on a false receipt; then on the right one, which must still work."""
     client = attack.client
+    elsewhere = _genuine_elsewhere(attack)
     use = client.new_use()
     client.prepare(attack.node, use)
     admission = use.admission
@@ -64,18 +72,47 @@ def _receipt(attack: Attack) -> None:
     genuine = use.receipt
     if genuine is None:
         return
-    if attack.what == "effect":
-        other = approved(attack.scene, 1)
-        other.issue(attack.node)
-        elsewhere = other.new_use()
-        other.finish(attack.node, elsewhere)
-        if elsewhere.receipt is not None:
-            attack.by.commit(attack.node, use, elsewhere.receipt, "of another effect")
-    elif attack.what != "made":
+    if attack.what in ELSEWHERE:
+        if elsewhere is not None and elsewhere.key != genuine.key:
+            _with_another(attack, use, elsewhere)
+        return
+    if attack.what != "made":
         attack.by.commit(
             attack.node, use, _false(genuine, attack.what), f"with another {attack.what}"
         )
     client.commit(attack.node, use, admission)
+
+
+def _with_another(attack: Attack, use: Use, receipt: Receipt) -> None:
+    """Commit a unit on a receipt of something else, before the right one and after it. Whatever is
+    answered then, the unit's own receipt is what its owner must be shown."""
+    client, how = attack.client, ELSEWHERE[attack.what]
+    assert use.admission is not None
+    attack.by.commit(attack.node, use, receipt, how)
+    client.commit(attack.node, use, use.admission)
+    attack.by.commit(attack.node, use, receipt, how)
+    if attack.scene.facts.attempt_identity:
+        client.prepare(attack.node, use)
+    client.commit(attack.node, use, use.admission)  # not before: it may put the right one back
+
+
+def _genuine_elsewhere(attack: Attack) -> Receipt | None:
+    """A receipt that the sink gives for another use, which is brought to its end. None: none is
+    asked for, or none came."""
+    if attack.what not in ELSEWHERE:
+        return None
+    other = attack.client
+    if attack.what == "effect":
+        other = approved(attack.scene, 1)
+    elif attack.what == "renewed":
+        other = attack.scene.confirmed_anew(attack.client)
+    if other is not attack.client:
+        other.issue(attack.node)
+    if other.authorization is None:
+        return None
+    use = other.new_use()
+    other.finish(attack.node, use)
+    return use.receipt
 
 
 def _false(genuine: Receipt, what: str) -> Receipt:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from ...targets.declaration import Facts
+from ...targets.declaration import Declaration, Facts
 from ...targets.terms import Authorization
 from ..attacker import Attacker, altered
 from ..history import SinkKind
@@ -56,17 +56,19 @@ class BindingFamily:
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every attack once; budgets and sinks in turn."""
         budgets = budgets_of(subject.declaration)
-        for turn, params in enumerate(_attacks(subject.survey, subject.declaration.facts)):
+        for turn, params in enumerate(_attacks(subject.survey, subject.declaration)):
             sink = SINKS[turn % len(SINKS)]
             if params[0] == "sink":
                 sink = "idempotent"  # the control sink would apply it, as it applies everything
             budget = budgets[turn // len(SINKS) % len(budgets)]
+            if params == ("receipt", "unit"):
+                budget = budgets[-1]  # it takes a second one
             yield Plan(subject.target, self.name, params, budget, sink, 0)
 
     def run(self, plan: Plan, scene: Scene) -> None:
         """Play one plan."""
         budgeted(plan, scene.declaration)
-        if plan.params not in _attacks(scene.survey, scene.facts):
+        if plan.params not in _attacks(scene.survey, scene.declaration):
             raise PlanProblem(f"{plan.id}: this target has no such attack now")
         kind, what = plan.params
         client = approved(scene, plan.budget)
@@ -89,9 +91,10 @@ class BindingFamily:
         scene.end(client, node)
 
 
-def _attacks(survey: Survey, facts: Facts) -> tuple[tuple[str, str], ...]:
+def _attacks(survey: Survey, declared: Declaration) -> tuple[tuple[str, str], ...]:
     """Every attack that this ledger can be put to. Of what it does not claim to bind, the fields
     of call and context are tried all the same: then nothing is judged, but the use is a use."""
+    facts = declared.facts
     found = [("theft", "executor"), ("credential", "foreign")]
     if "issue" in survey.operations or "confirmation" in facts.binds:
         found.append(("credential", "altered"))  # else any name of a record is as good as another
@@ -112,6 +115,10 @@ def _attacks(survey: Survey, facts: Facts) -> tuple[tuple[str, str], ...]:
             found += [("receipt", name) for name in RECEIPTS if name != "key" or _keyed(facts)]
     if "delegate" in survey.operations and "executor" in facts.binds:
         found += [("delegated", "stranger"), ("delegated", "parent")]
+    if "commit" in survey.operations and _keyed(facts):
+        found.append(("receipt", "renewed"))
+        if declared.claims_that("multi_budget"):
+            found.append(("receipt", "unit"))
     return tuple(found)
 
 

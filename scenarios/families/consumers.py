@@ -3,7 +3,8 @@
 The first parameter of a plan says which. *Held* races leave nothing to chance and replay
 (``held.py``). *Stress* releases real processes and threads together and sees what happens; a
 finding of it is reported as it was seen, and may take several tries to be seen again
-(``stress.py``). Both end in the same way: everybody carries on, recovery, drain, last reading.
+(``stress.py``). *Neighbours* have authorizations of their own, and nothing is the matter with them
+(``neighbours.py``). All end in the same way: everybody carries on, recovery, drain, last reading.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 
 from ..plan import Plan, PlanProblem
 from ..scene import Scene
-from . import Subjects, held, stress
+from . import Subjects, held, neighbours, stress
 
 
 class ConsumersFamily:
@@ -34,12 +35,13 @@ class ConsumersFamily:
         "FX09",
         "CM04",
     )
-    topics: tuple[str, ...] = ("held", "stress")
+    topics: tuple[str, ...] = ("held", "stress", "neighbour")
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
-        """Every held pair at every point, then every free race once."""
+        """Every held pair at every point, then every free race and every neighbour once."""
         yield from held.placed(subject, self.name)
         yield from stress.placed(subject, self.name)
+        yield from neighbours.placed(subject, self.name)
 
     def replays(self, plan: Plan) -> bool:
         """A held race has one order of events; a free one has not. Nor have two calls of a guarded
@@ -53,5 +55,9 @@ class ConsumersFamily:
             held.run(plan, scene)
         elif plan.params[0] == stress.TOPIC:
             stress.run(plan, scene)
+        elif plan.params[0] == neighbours.TOPIC:
+            neighbours.run(plan, scene)
         else:
-            raise PlanProblem(f"{plan.id}: there is no race {plan.params[0]!r}; held or stress")
+            raise PlanProblem(
+                f"{plan.id}: there is no race {plan.params[0]!r}; held, stress or neighbour"
+            )

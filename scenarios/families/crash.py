@@ -6,7 +6,8 @@ The first parameter of a plan is the failure point, and the others say where exa
 * ``crash_standing``: it stands there while others act, and is killed, or goes on;
 * ``crash_recoverer``: FP11 and FP12, where the one that recovers is killed;
 * ``crash_gap``: FP7, where the sink is killed;
-* ``crash_beside``: the four points of Revoke and Delegate.
+* ``crash_beside``: the four points of Revoke and Delegate;
+* ``crash_statement``: a change inside a transaction fails, and SQLite takes that back whole.
 
 Every schedule is hurt, then healed, recovered, drained by honest clients, and read.
 """
@@ -32,6 +33,7 @@ from . import (
     crash_pipeline,
     crash_recoverer,
     crash_standing,
+    crash_statement,
 )
 
 VARIANTS: Final = ("kill", "drop")
@@ -55,7 +57,7 @@ class CrashFamily:
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
-    topics: tuple[str, ...] = (*points, *crash_beside.NAMES)
+    topics: tuple[str, ...] = (*points, *crash_beside.NAMES, crash_statement.TOPIC)
     rows: tuple[str, ...] = (
         "FI01",
         "FI02",
@@ -100,16 +102,20 @@ class CrashFamily:
         yield from crash_gap.placed(subject, self.name)
         yield from crash_recoverer.placed(subject, self.name)
         yield from crash_beside.placed(subject, self.name)
+        yield from crash_statement.placed(subject, self.name)
 
     def sampled(self, plan: Plan, chance: random.Random) -> Plan:
         """A sample may have any budget where the placed plans have more than one."""
-        if plan.budget == 1 or plan.params[0] in crash_beside.NAMES:
+        if plan.budget == 1 or plan.params[0] in self.topics[len(self.points) :]:
             return plan
         return replace(plan, budget=chance.choice(SAMPLED_BUDGETS))
 
     def run(self, plan: Plan, scene: Scene) -> None:
         """Play one plan."""
         budgeted(plan, scene.declaration)
+        if plan.params[0] == crash_statement.TOPIC:
+            crash_statement.run(plan, scene)
+            return
         name, rest = plan.params[0], plan.params[1:]
         subject = Subjects(plan.target, scene.declaration, scene.survey)
         for place in (*places(scene.survey), *crash_beside.all_places(subject)):

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
-from ...chaos.events import Approved, Point
+from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
 from ...targets.identity import confirm
 from ...targets.terms import Authorization
@@ -97,7 +96,7 @@ class ReissuanceFamily:
         scene.stage.inspect(healer, client.known, client.label, "after_heal")
         old = client.authorization
         if way == "fresh":
-            later = _confirmed_anew(scene, client)
+            later = scene.confirmed_anew(client)
             later.issue(healer)
         else:
             later = client
@@ -195,16 +194,6 @@ def _again(scene: Scene, client: Client, first: NodeHandle, healer: NodeHandle, 
 def _answered(pending: Pending) -> Authorization | None:
     value = pending.answer.value if pending.answer else None
     return value if isinstance(value, Authorization) else None
-
-
-def _confirmed_anew(scene: Scene, client: Client) -> Client:
-    """The user decides once more about the same action."""
-    approval = client.approval
-    event = f"e-{scene.draws.getrandbits(64):016x}"
-    key = scene.stage.setting.trust.confirmation_key
-    later = replace(approval, confirmation=confirm(key, event, approval.call, approval.budget))
-    scene.stage.recorder.record("client", Approved(client.label, later))
-    return replace(client, approval=later, authorization=None)
 
 
 def _finish_first(

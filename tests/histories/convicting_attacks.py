@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from admitone.scenarios.history import History
 from admitone.targets.declaration import Facts
-from admitone.targets.replies import Done
+from admitone.targets.replies import Done, Replayed
 from admitone.targets.terms import Admission, Authorization, Call, Context, Receipt
 
 from ..historybuilder import ARGS, GUARDED, Builder
@@ -111,6 +111,27 @@ def ao206_receipt_of_another_effect() -> History:
     use = h.prepare("r1", key="k1")
     other = replace(RECEIPT, key="k2")
     h.attack(Done(other), "commit", admission=use.admission, forged="receipt of another effect")
+    return h.history()
+
+
+def ao206_receipt_of_another_unit_is_taken() -> History:
+    h = Builder(budget=2)
+    h.issue()
+    use = h.prepare("r1", key="k1")
+    other = replace(RECEIPT, key="k2")
+    about = {"admission": use.admission, "forged": "receipt of another unit of the authorization"}
+    h.attack(Done(other), "commit", **about)
+    return h.history()
+
+
+def ao206_receipt_of_another_unit_replaces_the_first() -> History:
+    h = Builder()
+    h.issue()
+    use = h.use("r1", key="k1")
+    about = {"admission": use.admission, "forged": "receipt of another unit of the authorization"}
+    other = replace(RECEIPT, key="k2")
+    h.attack(Done(other), "commit", **about)
+    h.end(h.begin("prepare", request="r1", attempt="a1"), "replayed", Replayed(other))
     return h.history()
 
 

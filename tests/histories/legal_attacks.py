@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from admitone.scenarios.history import History
 from admitone.targets.declaration import Facts
-from admitone.targets.replies import Done
+from admitone.targets.replies import Done, Replayed
 from admitone.targets.terms import Admission, Authorization, Call, Context, Receipt
 
 from ..historybuilder import ARGS, GUARDED, Builder
@@ -130,6 +130,49 @@ def false_receipt_for_what_is_committed() -> History:
     about = {"admission": use.admission, "forged": "receipt with another mac"}
     h.attack(Done(right), "commit", **about)
     h.attack(op="commit", **{**about, "admission": Admission("R", key="k9"), "request": "x2"})
+    return h.history()
+
+
+def receipt_of_another_unit_changes_nothing() -> History:
+    """Whoever is committed may answer any receipt as done, and shows its own for ever."""
+    h = Builder(budget=2)
+    h.issue()
+    h.use("r1", key="k1")
+    use = h.prepare("r2", key="k2")
+    other, own = (Receipt(f"k{n}", "pay", "d", n, "mac") for n in (1, 2))
+    about = {"admission": use.admission, "forged": "receipt of another unit of the authorization"}
+    h.attack(op="commit", **about)
+    h.effect(use)
+    about |= {"request": "x2"}
+    h.end(h.begin("commit", request="r2", attempt="a2", admission=use.admission), value=Done(own))
+    h.attack(Done(other), "commit", **about)
+    h.end(h.begin("prepare", request="r2", attempt="a2"), "replayed", Replayed(own))
+    h.end(h.begin("prepare", request="r1", attempt="a1"), "replayed", Replayed(other))
+    return h.history()
+
+
+def ledger_that_asks_the_sink_whoever_comes() -> History:
+    """What it is brought is not looked at: it finds the receipt of the unit by itself."""
+    h = Builder()
+    h.issue()
+    use = h.prepare("r1", key="k1")
+    h.effect(use)
+    about = {"admission": use.admission, "forged": "receipt of another unit of the authorization"}
+    own = Receipt("k1", "pay", "d", 1, "mac")
+    h.attack(Done(own), "commit", **about)
+    h.end(h.begin("prepare", request="r1", attempt="a1"), "replayed", Replayed(own))
+    return h.history()
+
+
+def unit_that_is_given_no_key_by_its_ledger() -> History:
+    h = Builder(budget=2)
+    h.issue()
+    h.use("r1")
+    use = h.prepare("r2")
+    other = Receipt("suite-a1", "pay", "d", 1, "mac")
+    about = {"admission": use.admission, "forged": "receipt of another unit of the authorization"}
+    h.attack(Done(other), "commit", **about)
+    h.end(h.begin("prepare", request="r2", attempt="a2"), "replayed", Replayed(other))
     return h.history()
 
 
