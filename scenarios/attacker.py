@@ -93,7 +93,8 @@ class Attacker:
 
 
 def altered(credential: Json, path: str = "") -> Iterator[tuple[str, Json]]:
-    """The credential with one leaf changed, for every leaf in turn, with the leaf's name."""
+    """The credential with one leaf changed, for every leaf in turn, with the leaf's name. A text is
+    also cut to its first half, and to nothing."""
     if isinstance(credential, Mapping):
         for name, item in credential.items():
             for where, other in altered(item, f"{path}.{name}".lstrip(".")):
@@ -104,6 +105,9 @@ def altered(credential: Json, path: str = "") -> Iterator[tuple[str, Json]]:
                 yield where, [*credential[:number], other, *credential[number + 1 :]]
     else:
         yield path or "text", _another(credential)
+        if isinstance(credential, str) and len(credential) > 1:  # a comparison of beginnings
+            yield f"{path or 'text'} (its first half)", credential[: len(credential) // 2]
+            yield f"{path or 'text'} (nothing in it)", ""
 
 
 def _another(leaf: Json) -> Json:

@@ -11,7 +11,15 @@ from dataclasses import replace
 from typing import Any
 
 from ..chaos.handle import NodeHandle
-from ..targets.terms import Admission, Authorization, Budget, Call, Confirmation, Context
+from ..targets.terms import (
+    Admission,
+    Authorization,
+    Budget,
+    Call,
+    Confirmation,
+    Context,
+    Validity,
+)
 from .calls import PLAIN, Pending, Subject, Twist
 from .client import Client
 
@@ -22,10 +30,14 @@ def revoke(
     twist: Twist = PLAIN,
     authorization: Authorization | None = None,
     context: Context | None = None,
+    *,
+    named: bool = False,
 ) -> Pending:
-    """Withdraw the authorization, or a given one: ``context`` says whose child that is."""
+    """Withdraw the authorization, or a given one: ``context`` says whose child that is. ``named``:
+    the history says which record that was, where the same action was confirmed more than once."""
     about = authorization or client.authorization
-    subject = Subject(client.label, context=context)
+    record = Admission(about.record) if named and about is not None else None
+    subject = Subject(client.label, context=context, admission=record)
     return client.stage.call(node, "revoke", [about], subject, client.executor, twist)
 
 
@@ -121,7 +133,7 @@ def present(
     return client.stage.call(node, op, args, subject, executor)
 
 
-def reissue(
+def reissue(  # noqa: PLR0913  # each is one thing that may be changed
     client: Client,
     node: NodeHandle,
     *,
@@ -129,6 +141,7 @@ def reissue(
     context: Context | None = None,
     budget: Budget = None,
     confirmation: Confirmation | None = None,
+    validity: Validity | None = None,
     forged: str = "",
     twist: Twist = PLAIN,
 ) -> Pending:
@@ -139,9 +152,9 @@ def reissue(
         confirmation or asked.confirmation,
         asked.budget if budget is None else budget,
         context or asked.context,
-        asked.validity,
+        validity or asked.validity,
     ]
-    changed = call is not None or budget is not None or bool(forged)
+    changed = any(item is not None for item in (call, budget, validity)) or bool(forged)
     subject = Subject(
         client.label,
         "x-issue" if changed else None,

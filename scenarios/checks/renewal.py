@@ -7,6 +7,7 @@ reading is used here, and nothing is said about which authorization a single req
 from __future__ import annotations
 
 from ...chaos.events import Approved
+from ...targets.terms import Authorization
 from ..story import LabelStory, Story
 from ..story.calls import FOREVER, CallStory
 from ..story.labels import is_ordinary
@@ -21,7 +22,8 @@ def _renewed(story: Story) -> Ruling:
             continue
         if story.facts.reapproval == "refuse" and _unresolved(label, since):
             continue
-        if any(c.began > since for c in label.of("revoke", "delegate", "close", "release")):
+        ended = label.of("revoke", "delegate", "close", "release")
+        if any(c.began > since and not _of_another(label, c, since) for c in ended):
             continue
         for word, asked in (("Issue", _issues(label, since)), ("use", _uses(label, since))):
             if not asked or any(c.outcome in ("busy", "unknown") for c in asked):
@@ -60,6 +62,14 @@ def _unresolved(label: LabelStory, since: int) -> bool:
     """A unit was not settled when the new confirmation came, as far as anybody knew."""
     open_units = any(a.since < since < a.committed for a in label.admissions)
     return open_units or any(c.outcome == "unknown" and c.began < since for c in label.uses())
+
+
+def _of_another(label: LabelStory, call: CallStory, since: int) -> bool:
+    """It surely was about the record of an earlier confirmation."""
+    about = call.invoked.admission
+    opened = {c.value.record for c in _issues(label, since) if isinstance(c.value, Authorization)}
+    known = call.op == "revoke" and about is not None and bool(opened)
+    return known and about is not None and about.record not in opened
 
 
 def _issues(label: LabelStory, since: int) -> list[CallStory]:

@@ -25,6 +25,8 @@ from .assaults import AROUND_A_USE, RECEIPTS, THIEF, Attack, approved
 from .variations import CALLS, CONFIRMATIONS, PRESENTERS
 
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
+OFTEN: Final = 6
+"""How often a thief comes who does not give up: what is locked after some failures, is locked."""
 
 
 class BindingFamily:
@@ -95,7 +97,7 @@ def _attacks(survey: Survey, declared: Declaration) -> tuple[tuple[str, str], ..
     """Every attack that this ledger can be put to. Of what it does not claim to bind, the fields
     of call and context are tried all the same: then nothing is judged, but the use is a use."""
     facts = declared.facts
-    found = [("theft", "executor"), ("credential", "foreign")]
+    found = [("theft", "executor"), ("theft", "often"), ("credential", "foreign")]
     if "issue" in survey.operations or "confirmation" in facts.binds:
         found.append(("credential", "altered"))  # else any name of a record is as good as another
     found += [("call", name) for name in CALLS]
@@ -132,7 +134,8 @@ def _keyed(facts: Facts) -> bool:
 def _theft(attack: Attack) -> None:
     """The authorization was copied: somebody else comes first, from a process of its own."""
     thief = attack.scene.helper(THIEF)
-    attack.by.present(thief, context=as_executor(attack.client.approval.context, THIEF))
+    for _ in range(OFTEN if attack.what == "often" else 1):
+        attack.by.present(thief, context=as_executor(attack.client.approval.context, THIEF))
     attack.scene.stage.dismiss(thief)
 
 
@@ -151,8 +154,9 @@ def _credential(attack: Attack) -> None:
     if attack.what == "foreign":
         _foreign(attack, own)
     elif own.credential is None:  # then the record's name is all that a client carries
-        [(_, name)] = altered(own.record)
-        attack.by.present(attack.node, authorization=Authorization(str(name)), forged="credential")
+        for _, name in altered(own.record):
+            named = Authorization(str(name))
+            attack.by.present(attack.node, authorization=named, forged="credential")
     else:
         for where, other_leaf in altered(own.credential):
             forged = f"credential with another {where}"

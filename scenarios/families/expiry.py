@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from ...chaos.events import Point
@@ -41,6 +42,7 @@ MOMENTS: Final = (
     "orphaned",
     "unanswered",
     "reissued",
+    "extended",
     "unissued",
     "waiter",
     "crossing",
@@ -161,6 +163,15 @@ class _Played:
         fresh.issue(later)
         if fresh.authorization is not None:
             fresh.finish(later, fresh.new_use())
+
+    def extended(self) -> None:
+        """The old confirmation is presented in time, as if it were good for longer."""
+        self.client.issue(self.early)
+        if "issue" in self.early.operations and self.scene.facts.issues == "stored":
+            validity = self.client.approval.validity
+            longer = replace(validity, expires_s=self.expires_s + 10 * LIFE_S)
+            self.client.issued(reissue(self.client, self.early, validity=longer))
+        self._use(self._later())
 
     def unissued(self) -> None:
         """The confirmation is presented for the first time when it is over."""

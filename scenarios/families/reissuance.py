@@ -28,6 +28,8 @@ from .variations import CALLS, CONTEXTS
 
 MOMENTS: Final = ("issued", "prepared", "committed", "killed", "revoked")
 WAYS: Final = ("again", "node", *CONTEXTS, "more", "less", "action", "fresh")
+BESIDE: Final = "beside"
+"""Confirmed anew, and issued, before the first one is revoked: that is none of its business."""
 EXPIRED: Final = (("validity", "past"), ("expired", "again"))
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 AGAIN: Final = 3
@@ -89,7 +91,10 @@ class ReissuanceFamily:
         first = scene.victim(client.executor)
         scene.phase("hurt")
         client.issue(first)
-        use = _until(scene, client, first, moment)
+        beside = scene.confirmed_anew(client) if way == BESIDE else None
+        if beside is not None:
+            beside.issue(first)
+        use = _until(scene, client, first, moment, named=beside is not None)
         scene.phase("heal")
         healer = scene.helper(client.executor)
         scene.survivor = healer
@@ -110,7 +115,7 @@ class ReissuanceFamily:
         scene.drain(later, healer, plan.budget)
         if moment == "committed":  # not before: the retry would take back what was set free
             _finish_first(scene, client, use, first, healer)
-        if way != "fresh" and old is not None and client.authorization is not None:
+        if way not in ("fresh", BESIDE) and old is not None and client.authorization is not None:
             client.authorization = old  # the first artifact opens nothing that the second did not
             client.finish(healer, client.new_use())
         scene.end(later, healer)
@@ -129,16 +134,18 @@ def _ways(subject: Subjects, moment: str) -> tuple[str, ...]:
     before the first use that one decision is said to be about two actions."""
     if moment == "issued" and subject.declaration.facts.issues == "held":
         return tuple(way for way in WAYS if way != "action")
-    return WAYS
+    return (*WAYS, BESIDE) if moment == "revoked" else WAYS
 
 
-def _until(scene: Scene, client: Client, node: NodeHandle, moment: str) -> Use | None:
-    """Bring the first use to its stage."""
+def _until(
+    scene: Scene, client: Client, node: NodeHandle, moment: str, *, named: bool
+) -> Use | None:
+    """Bring the first use to its stage. ``named``: whose record is revoked must be told."""
     if moment == "issued":
         return None
     use = client.new_use() if moment != "revoked" else None
     if use is None:
-        revoke(client, node)
+        revoke(client, node, named=named)
         scene.stage.inspect(node, client.known, client.label, "after_revoke")
     elif moment == "committed":
         client.finish(node, use)

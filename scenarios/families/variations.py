@@ -15,6 +15,7 @@ from ..attacker import NO_MAC
 
 TYPED: Final[dict[str, object]] = {
     "count": 1,
+    "name": "Zo\u00eb",  # in one character, where "accent" has the letter and its mark
     "split": {
         "first": "60",
         "rest": [{"to": "acct-7", "share": 30}, {"to": "acct-8", "share": 10}],
@@ -68,6 +69,7 @@ CALLS: Final[dict[str, Callable[[Call], Call]]] = {
     "space": _longer("to", " "),
     "wide": _text("to", _wide),
     "zero": _longer("amount", "0"),
+    "accent": _args(name="Zoe\u0308"),
     "count": _args(count=2),
     "extra": _args(urgent="yes"),
     "null": _args(urgent=None),
@@ -94,11 +96,13 @@ CONTEXTS: Final[dict[str, Callable[[Context], Context]]] = {
 PRESENTERS: Final[dict[str, Callable[[Context], Context]]] = {
     **CONTEXTS,
     "longer": lambda c: replace(c, executor=f"{c.executor}0"),
+    "upper": lambda c: replace(c, executor=c.executor.upper()),
     "policy_old": lambda c: replace(c, policy_epoch=c.policy_epoch - 1),
     "schema_old": lambda c: replace(c, schema_epoch=c.schema_epoch - 1),
 }
-"""The same and more, of whoever asks for admission: a name that begins like the right one, and an
-epoch that is over, which a comparison by order lets through on one side alone."""
+"""The same and more, of whoever asks for admission: a name that begins like the right one, or
+differs in its case alone; an epoch that is over, which a comparison by order lets through on one
+side alone."""
 
 
 @dataclass(frozen=True, slots=True)
