@@ -284,6 +284,16 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "a closed child takes its unused units with it",
     ),
+    "broken/kin-unrecorded": Entry(
+        "broken.kin_unrecorded:KinUnrecorded",
+        "broken",
+        "delegate and close leave no audit record",
+    ),
+    "broken/revoke-counts-own": Entry(
+        "broken.revoke_counts_own:RevokeCountsOwn",
+        "broken",
+        "revoke stops a family, and answers for its head alone",
+    ),
     "broken/shared-key": Entry(
         "broken.shared_key:SharedKey",
         "broken",

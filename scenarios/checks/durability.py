@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from ...targets.terms import SlotView
 from ..story import LabelStory, Reading, Story
-from ..story.audits import surely_changed
 from ..story.calls import FOREVER, CallStory
+from ..story.changes import surely_changed
 from ..story.withdrawals import one_record
 from .ruling import Check, Docket, Ruling
 
@@ -170,7 +170,7 @@ def _asked_twice(label: LabelStory, reading: Reading) -> bool:
 
 def _audit_grows(story: Story) -> Ruling:
     docket = Docket()
-    changes = list(surely_changed(story.calls, story.facts.issues == "stored"))
+    changes = list(surely_changed(story))
     for before, after in pairwise(story.audits):
         if not story.keeps_until(before.began, after.at):
             continue
