@@ -249,6 +249,11 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "audit records are written after the commit",
     ),
+    "broken/recover-stops": Entry(
+        "broken.recover_stops:RecoverStops",
+        "broken",
+        "recovery ends at the first unit that it cannot finish",
+    ),
     "broken/torn-file": Entry(
         "broken.torn_file:TornFile",
         "broken",
