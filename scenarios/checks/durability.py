@@ -289,8 +289,9 @@ CHECKS = (
         "audit",
         "the paper: every transition appends to the audit chain",
         "Between two copies of the audit head the count grew by less than the number of "
-        "acknowledged operations that changed the ledger, or, from the first copy to the last, by "
-        "less than the transitions that the last view shows. Repetitions are not counted.",
+        "acknowledged operations that changed the ledger (a Delegate that gave units away and a "
+        "Close that took some back are such), or, from the first copy to the last, by less than "
+        "the transitions that the last view shows. Repetitions are not counted.",
         "The audit row is written in a transaction of its own, or its failure is only logged.",
         "Append the record in the transaction of the transition that it describes.",
         _audit_grows,

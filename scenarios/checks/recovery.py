@@ -308,11 +308,13 @@ CHECKS = (
         "recover",
         "the paper: Recover brings every Prepared slot to Committed",
         "All faults were over, recovery had been run to its end, and the ledger's own view still "
-        "shows an admitted unit Prepared, or in doubt without a declared manual state.",
+        "shows an admitted unit Prepared, or in doubt without a declared manual state. A unit that "
+        "the sink turned away, or about which it never answered, is not judged; those of other "
+        "authorizations are.",
         "Recovery skips units of another executor, expired or revoked ones, or one whose "
-        "recoverer died; or its predicate never matches.",
+        "recoverer died; its predicate never matches; or it ends at the first unit that fails.",
         "Let recovery find every Prepared unit, of whoever and however old, and commit it after "
-        "the sink has answered for its key.",
+        "the sink has answered for its key; pass over one that fails, and go on with the next.",
         _settled,
     ),
     Check(
