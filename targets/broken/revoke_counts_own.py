@@ -9,13 +9,17 @@ the statement that it ran itself.
 
 from __future__ import annotations
 
+from typing import Final
+
 from ..caplease.chain import Entry
 from ..caplease.denials import answering
 from ..caplease.ledger import CapLease
-from ..caplease.schema import ISSUED
+from ..caplease.schema import COMMITTED, ISSUED, PREPARED
 from ..caplease.target import CapLeaseSqlite
 from ..replies import Revoked
 from ..terms import Authorization, TargetName
+
+ADMITTED: Final = (PREPARED, COMMITTED)
 
 
 class AnswersForOne(CapLease):
@@ -35,7 +39,7 @@ class AnswersForOne(CapLease):
         own = [found for found in slots if found.holder == nu]
         return Revoked(
             stopped=tuple(str(found.j) for found in own if found.state == ISSUED),
-            too_late=tuple(str(found.j) for found in own if found.state != ISSUED),
+            too_late=tuple(str(found.j) for found in own if found.state in ADMITTED),
         )
 
 
