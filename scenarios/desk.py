@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from ..chaos.channel import Message
 from ..chaos.events import SinkApplied, SinkReplied, SinkRequested
@@ -25,6 +25,28 @@ from .crossing import Crossing
 Transit = Literal["held", "lost", "unanswered", "refused"]
 """held: on its way, delivered later. lost: never arrives. unanswered: applied, no reply.
 refused: a definite non-effect, and its sender is told so."""
+
+
+Spurning: TypeAlias = Literal["refused", "silent"]
+"""How the other side deals with everything of one authorization, for good."""
+
+
+@dataclass(slots=True)
+class Spurned:
+    """One authorization with which the other side will have nothing to do: it turns each of its
+    requests away, or none of them ever arrives. Whose it is the next request says."""
+
+    how: Spurning
+    label: str | None = None
+    times: int = 0
+
+    def takes(self, label: str | None) -> bool:
+        """Whether a request of this label is one of those."""
+        if label is None:
+            return False
+        self.label = self.label or label
+        self.times += self.label == label
+        return self.label == label
 
 
 @dataclass(slots=True)
@@ -57,6 +79,7 @@ class Desk:
         self.effects = 0
         self.applied_by: Counter[int] = Counter()  # by the identity of the sink
         self.crossing: Crossing | None = None
+        self.spurned: Spurned | None = None
 
     def open(self, node: NodeHandle, message: Message, request: str | None) -> Letter:
         """Read a node's question. Raises ``ValueProblem`` where it is malformed."""
@@ -129,6 +152,17 @@ class Desk:
             self.effects += 1
             told = {"receipt": encode(told["receipt"])}
         self._answer(letter, told)
+
+    def spurns(self, letter: Letter) -> bool:
+        """Deal with a request of the authorization that is spurned; False: it is of another."""
+        if self.spurned is None or not self.spurned.takes(find_label(letter.args)):
+            return False
+        if self.spurned.how == "refused":
+            self.refuse(letter)
+        else:
+            self._recorder.record("sink", SinkReplied(self._log(letter), "dropped"))
+            self._answer(letter, {"unknown": "no answer from the sink"})
+        return True
 
     def refuse(self, letter: Letter) -> None:
         """The other side turns the request away: it is not applied, and never will be."""

@@ -144,6 +144,8 @@ class Hearing:
         letter = self.desk.open(pending.node, message, pending.subject.request)
         if pending.op != "effect":
             self.desk.without_key(letter)
+        if self.desk.spurns(letter):
+            return None
         if pending.transit is None or pending.reached:
             self.desk.deliver(letter)
             return None

@@ -42,8 +42,12 @@ class Kin:
         return self.born(client, node, context, budget)
 
     def born(self, client: Client, node: NodeHandle, context: Context, budget: int) -> Child | None:
-        """The child for this context, if it is granted."""
-        return self.known(client, delegate(client, node, context, budget), context)
+        """The child for this context, if it is granted. The audit chain is read right before and
+        behind it: records of something else must not stand for the one of Delegate."""
+        self.parent.audit(self.node, "before_delegate")
+        child = self.known(client, delegate(client, node, context, budget), context)
+        self.parent.audit(self.node, "after_delegate")
+        return child
 
     def known(self, client: Client, given: Pending, context: Context) -> Child | None:
         """The child that a Delegate answered."""

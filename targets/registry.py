@@ -249,6 +249,11 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "audit records are written after the commit",
     ),
+    "broken/recover-stops": Entry(
+        "broken.recover_stops:RecoverStops",
+        "broken",
+        "recovery ends at the first unit that it cannot finish",
+    ),
     "broken/torn-file": Entry(
         "broken.torn_file:TornFile",
         "broken",
@@ -283,6 +288,16 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken.close_keeps:CloseKeeps",
         "broken",
         "a closed child takes its unused units with it",
+    ),
+    "broken/kin-unrecorded": Entry(
+        "broken.kin_unrecorded:KinUnrecorded",
+        "broken",
+        "delegate and close leave no audit record",
+    ),
+    "broken/revoke-counts-own": Entry(
+        "broken.revoke_counts_own:RevokeCountsOwn",
+        "broken",
+        "revoke stops a family, and answers for its head alone",
     ),
     "broken/shared-key": Entry(
         "broken.shared_key:SharedKey",

@@ -16,9 +16,9 @@ from admitone.targets.caplease.chain import Entry
 from admitone.targets.caplease.denials import answering
 from admitone.targets.caplease.ledger import CapLease
 from admitone.targets.caplease.prepare import Free, Request
-from admitone.targets.caplease.schema import ISSUED, slot
+from admitone.targets.caplease.schema import ISSUED, REVOKED, slot
 from admitone.targets.caplease.target import CapLeaseSqlite
-from admitone.targets.replies import Done, Refused, Replayed
+from admitone.targets.replies import Done, Refused, Replayed, Revoked
 from admitone.targets.terms import Admission, Authorization
 
 
@@ -85,6 +85,51 @@ class ClosesForEverything(CapLease):
 class FullRefund(CapLeaseSqlite):
     def ledger_class(self) -> type[CapLease]:
         return ClosesForEverything
+
+
+class ClosesWithoutARecord(CapLease):
+    """Close appends nothing to the audit chain."""
+
+    def _append(self, *entries: Entry) -> None:
+        if worth := [entry for entry in entries if entry.op != "close"]:
+            super()._append(*worth)
+
+
+class ClosesUnrecorded(CapLeaseSqlite):
+    def ledger_class(self) -> type[CapLease]:
+        return ClosesWithoutARecord
+
+
+class AppendsTwice(ClosesWithoutARecord):
+    """The same, and everything else has two records: those stand for the missing one."""
+
+    def _append(self, *entries: Entry) -> None:
+        super()._append(*entries, *entries)
+
+
+class RecordsTwice(CapLeaseSqlite):
+    def ledger_class(self) -> type[CapLease]:
+        return AppendsTwice
+
+
+class AnswersWithNumbers(CapLease):
+    """Revoke counts what its children have used or hold among what it stopped."""
+
+    def revoke(self, authorization: Authorization) -> Any:
+        said = super().revoke(authorization)
+        if not isinstance(said, Revoked):
+            return said
+        with self.store.reading():
+            nu = self.credential.read(authorization)
+            slots = self._slots(self._record(nu).root)
+        stopped = sum(s.state == REVOKED for s in slots)
+        theirs = sum(s.holder != nu and s.state != REVOKED for s in slots)
+        return Revoked(stopped + theirs, len(slots) - stopped - theirs)
+
+
+class CountsWhatRan(CapLeaseSqlite):
+    def ledger_class(self) -> type[CapLease]:
+        return AnswersWithNumbers
 
 
 class OwnClock(CapLeaseSqlite):

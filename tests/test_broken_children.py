@@ -10,11 +10,13 @@ import pytest
 
 from admitone.targets.broken.close_keeps import CloseKeeps
 from admitone.targets.broken.delegate_as_asked import DelegateAsAsked
+from admitone.targets.broken.kin_unrecorded import KinUnrecorded
 from admitone.targets.broken.md1 import MD1
 from admitone.targets.broken.md2 import MD2
+from admitone.targets.broken.revoke_counts_own import RevokeCountsOwn
 from admitone.targets.broken.revoke_one_record import RevokeOneRecord
-from admitone.targets.contract import Admission, Authorization, Done
-from tests.caplease_world import CHILD, Site, child_of, code, issued, prepare
+from admitone.targets.contract import Admission, Authorization, Done, Revoked
+from tests.caplease_world import CHILD, Site, audited, child_of, code, issued, prepare
 from tests.test_broken_each import beside_the_reference, is_broken
 
 
@@ -93,3 +95,25 @@ def test_close_keeps_what_the_child_did_not_use(site: Site) -> None:
         assert code(answer) == "exhausted"
     else:
         assert isinstance(answer, Admission)
+
+
+@beside_the_reference(KinUnrecorded)
+def test_kin_unrecorded_writes_down_uses_alone(site: Site) -> None:
+    ledger, _ = site.client()
+    granted = issued(ledger)
+    child = child_of(ledger, granted)
+    ledger.close(child)
+    assert isinstance(prepare(ledger, granted, "a"), Admission)
+    assert (audited(ledger).chain_ok, audited(ledger).count) == (True, 2 if is_broken(site) else 4)
+
+
+@beside_the_reference(RevokeCountsOwn)
+def test_revoke_counts_own_stops_all_and_names_its_own(site: Site) -> None:
+    ledger, _ = site.client()
+    granted = issued(ledger, 3)
+    child = child_of(ledger, granted)
+    said = ledger.revoke(granted)
+    own = ("2", "3")
+    assert said == Revoked(own if is_broken(site) else ("1", *own), ())
+    answer = prepare(ledger, child, "a", executor=CHILD.executor, task=CHILD.task)
+    assert code(answer) == "revoked"

@@ -15,6 +15,7 @@ from admitone.targets.broken.audit_trimmed import KEPT, AuditTrimmed
 from admitone.targets.broken.close_keeps import CloseKeeps
 from admitone.targets.broken.commit_asks_again import CommitAsksAgain
 from admitone.targets.broken.delegate_as_asked import DelegateAsAsked
+from admitone.targets.broken.kin_unrecorded import KinUnrecorded
 from admitone.targets.broken.md1 import MD1
 from admitone.targets.broken.md2 import MD2
 from admitone.targets.broken.mp5b import MP5b
@@ -24,6 +25,7 @@ from admitone.targets.broken.mp8 import MP8
 from admitone.targets.broken.mv4 import MV4
 from admitone.targets.broken.once_per_action import OncePerAction
 from admitone.targets.broken.one_refusal import OneRefusal
+from admitone.targets.broken.revoke_counts_own import RevokeCountsOwn
 from admitone.targets.broken.revoke_one_record import RevokeOneRecord
 from admitone.targets.broken.shared_key import SharedKey
 from admitone.targets.broken.take_then_check import TakeThenCheck
@@ -55,6 +57,8 @@ RIGHT_ALONE = (
     DelegateAsAsked,
     RevokeOneRecord,
     CloseKeeps,
+    KinUnrecorded,
+    RevokeCountsOwn,
     SharedKey,
     CommitAsksAgain,
     OneRefusal,

@@ -18,6 +18,7 @@ from admitone.targets.broken.me4 import ME4
 from admitone.targets.broken.mp4a import MP4a
 from admitone.targets.broken.mp4b import MP4b
 from admitone.targets.broken.mv1_lease import MV1Lease
+from admitone.targets.broken.recover_stops import RecoverStops
 from admitone.targets.broken.release_after_effect import ReleaseAfterEffect
 from admitone.targets.broken.release_by_stranger import ReleaseByStranger
 from admitone.targets.broken.torn_file import TornFile
@@ -29,6 +30,7 @@ from admitone.targets.contract import (
     Replayed,
     Unknown,
 )
+from admitone.targets.correct.guarded import GuardedTarget
 from tests.caplease_world import (
     CALL,
 )
@@ -44,6 +46,7 @@ OVER_OTHERS = (
     LeaseFrees,
     ReleaseByStranger,
     ReleaseAfterEffect,
+    RecoverStops,
 )
 
 IN_FILES = (TornFile,)
@@ -181,6 +184,20 @@ def test_me4_frees_a_unit_when_it_hears_nothing(bench: Bench, mood: str) -> None
     assert client.states() == {"issued": 1}
     assert isinstance(client.use(auth, "two"), Done)
     assert client.world.sink.applied() == (2 if mood == "lost" else 1)
+
+
+@over_another(RecoverStops, GuardedTarget)
+def test_recover_stops_does_not_come_to_what_is_behind(bench: Bench) -> None:
+    client = bench.client()
+    client.world.sink.moods = ["away", "away", "away"]
+    events = ("one", "two")
+    for event in events:
+        assert client.admit(client.issue(1, event), event) == Unknown("away")
+    broken = type(bench.target) is RecoverStops
+    found = client.ask("recover", ())
+    assert isinstance(found, Unknown) is broken
+    ended = [event for event in events if client.states(event) == {"committed": 1}]
+    assert len(ended) == (0 if broken else 1)
 
 
 # release -------------------------------------------------------------------------------------

@@ -136,12 +136,29 @@ def test_sampling_widens_budgets_and_nothing_else() -> None:
         ("builtin:broken/audit-best-effort", "statement.prepare.b1.idem", "AO104"),
         ("builtin:broken/audit-best-effort", "statement.commit.b1.idem", "AO701"),
         ("builtin:broken/MA2", "FP4.write1.kill.retry.b1.idem", "AO703"),
+        ("builtin:broken/recover-stops", "several.refused.b1.idem", "AO301"),
+        ("builtin:broken/recover-stops", "several.silent.b2.ctrl", "AO301"),
+        ("py:tests.stopping_ledgers:StopsInSilence", "several.silent.b1.idem", "AO301"),
+        ("py:tests.stopping_ledgers:OneAtATime", "several.refused.b2.idem", "AO301"),
+        ("py:tests.stopping_ledgers:StoppedOutbox", "several.refused.b1.ctrl", "AO301"),
     ],
 )
 def test_a_broken_ledger_is_convicted(target: str, name: str, code: str, scratch: Path) -> None:
     with conducted(target, scratch) as (conductor, _):
         result = play(conductor, target, name).result
     assert code in {finding.code for finding in result.findings}
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("builtin:caplease-sqlite", "builtin:correct/guarded", "builtin:correct/lease"),
+        *("builtin:correct/counter", "py:tests.stopping_ledgers:RecoveringOutbox"),
+    ],
+)
+def test_whoever_goes_on_behind_a_unit_that_fails_is_acquitted(target: str, scratch: Path) -> None:
+    names = [f"several.{how}.b{b}.idem.s{b}" for how in ("refused", "silent") for b in (1, 2)]
+    acquitted(played(target, "crash", scratch, names), "AO301")
 
 
 def test_a_commit_that_waits_for_the_one_that_stands_is_not_waited_for(scratch: Path) -> None:

@@ -26,7 +26,7 @@ def test_the_reference_is_acquitted(scratch: Path) -> None:
         "cut.reply.drop.b1.idem.s0",
     )
     results = played("builtin:caplease-sqlite", "delegation", scratch, plans)
-    acquitted(results, "AO501", "AO502", "AO503", "AO504", "AO404", "AO204")
+    acquitted(results, "AO501", "AO502", "AO503", "AO504", "AO404", "AO204", "AO403", "AO703")
 
 
 def test_the_reference_is_acquitted_of_races(scratch: Path) -> None:
@@ -50,12 +50,34 @@ def test_the_reference_is_acquitted_of_races(scratch: Path) -> None:
         ("revoke-one-record", "revoked.b1.idem.s0", {"AO503"}),
         ("revoke-one-record", "below.b2.idem.s0", {"AO503"}),
         ("close-keeps", "closed.unused.b1.idem.s0", {"AO504"}),
+        ("kin-unrecorded", "one.b1.idem.s0", {"AO703"}),
+        ("kin-unrecorded", "closed.unused.b2.idem.s0", {"AO703"}),
+        ("revoke-counts-own", "revoked.b1.idem.s0", {"AO403"}),
+        ("revoke-counts-own", "begun.b2.idem.s0", {"AO403"}),
+        ("revoke-counts-own", "orphaned.b1.ctrl.s0", {"AO403"}),
     ],
 )
 def test_each_rule_convicts_whoever_breaks_it(
     target: str, plan: str, found: set[str], scratch: Path
 ) -> None:
     assert codes(played(f"builtin:broken/{target}", "delegation", scratch, [plan])) == found
+
+
+@pytest.mark.parametrize(
+    ("target", "plan", "code"),
+    [
+        ("ClosesUnrecorded", "closed.unused.b1.idem.s0", "AO703"),
+        ("ClosesUnrecorded", "closed.twice.b2.idem.s0", "AO703"),
+        ("RecordsTwice", "closed.unused.b2.idem.s0", "AO703"),
+        ("CountsWhatRan", "begun.b1.idem.s0", "AO403"),
+        ("CountsWhatRan", "orphaned.b2.ctrl.s0", "AO403"),
+    ],
+)
+def test_what_is_wrong_of_children_alone_is_convicted(
+    target: str, plan: str, code: str, scratch: Path
+) -> None:
+    results = played(f"py:tests.order_ledgers:{target}", "delegation", scratch, [plan])
+    assert codes(results) == {code}
 
 
 def test_a_child_that_gives_back_what_it_used_is_convicted(scratch: Path) -> None:

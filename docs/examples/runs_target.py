@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 
 from admitone.targets import contract as c
 
@@ -43,13 +43,16 @@ class Runs:
         return True
 
     async def resume(self):
-        """Send what was admitted and not finished once more, under its own key."""
+        """Send what was admitted and not finished once more, under its own key. One that fails
+        keeps nobody behind it waiting."""
         query = "SELECT key, permit, tool, args FROM run WHERE NOT done"
-        unfinished = self.db.execute(query).fetchall()
-        for key, _, tool, args in unfinished:
-            await self.send(tool, json.loads(args), key)
-            self.finish(key)
-        return unfinished
+        ended = []
+        for key, permit, tool, args in self.db.execute(query).fetchall():
+            with suppress(c.NotApplied, c.EffectUnknown):  # the next resume() sends it again
+                await self.send(tool, json.loads(args), key)
+                self.finish(key)
+                ended.append((key, permit))
+        return ended
 
     def finish(self, key):
         with self.db:
@@ -73,7 +76,7 @@ class RunsLedger:
     async def recover(self, known):
         ended = await self.runs.resume()
         return c.Recovered(
-            settled=tuple(c.Admission(record=permit, key=key) for key, permit, *_ in ended)
+            settled=tuple(c.Admission(record=permit, key=key) for key, permit in ended)
         )
 
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from ...targets.terms import SlotView
 from ..story import LabelStory, Reading, Story
-from ..story.audits import surely_changed
 from ..story.calls import FOREVER, CallStory
+from ..story.changes import surely_changed
 from ..story.withdrawals import one_record
 from .ruling import Check, Docket, Ruling
 
@@ -170,7 +170,7 @@ def _asked_twice(label: LabelStory, reading: Reading) -> bool:
 
 def _audit_grows(story: Story) -> Ruling:
     docket = Docket()
-    changes = list(surely_changed(story.calls, story.facts.issues == "stored"))
+    changes = list(surely_changed(story))
     for before, after in pairwise(story.audits):
         if not story.keeps_until(before.began, after.at):
             continue
@@ -289,8 +289,9 @@ CHECKS = (
         "audit",
         "the paper: every transition appends to the audit chain",
         "Between two copies of the audit head the count grew by less than the number of "
-        "acknowledged operations that changed the ledger, or, from the first copy to the last, by "
-        "less than the transitions that the last view shows. Repetitions are not counted.",
+        "acknowledged operations that changed the ledger (a Delegate that gave units away and a "
+        "Close that took some back are such), or, from the first copy to the last, by less than "
+        "the transitions that the last view shows. Repetitions are not counted.",
         "The audit row is written in a transaction of its own, or its failure is only logged.",
         "Append the record in the transaction of the transition that it describes.",
         _audit_grows,

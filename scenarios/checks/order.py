@@ -301,7 +301,8 @@ CHECKS = (
         "revoke_counts",
         "the paper, table 2: Revoke says which slots it stopped and for which it came too late",
         "An acknowledged Revoke counts or names as stopped a unit that was admitted, leaves out "
-        "one that it must have stopped, or names as too late one that was never admitted.",
+        "one that it must have stopped, or names as too late one that was never admitted. What its "
+        "children have of the budget counts like the rest.",
         "The answer is computed in another transaction than the one that revokes, or from the "
         "number of rows that were written whatever their state.",
         "Read the states under the lock under which they are changed, and answer from these.",

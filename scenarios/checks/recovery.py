@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Final
 
+from ...targets.replies import Refused
 from ..story import Admitted, LabelStory, Reading, Story
 from ..story.calls import ADMITTING, FOREVER, CallStory
 from .ruling import Check, Docket, Ruling
@@ -11,7 +13,7 @@ from .ruling import Check, Docket, Ruling
 
 def _settled(story: Story) -> Ruling:
     docket = Docket()
-    if not story.facts.commits or not _recovery_ran(story):
+    if not story.facts.commits:
         return docket.ruling()
     # a ledger that asks the sink cannot settle anything where the sink cannot tell
     if story.facts.recovery == "lookup" and (not story.idempotent or story.sink.blind):
@@ -19,6 +21,8 @@ def _settled(story: Story) -> Ruling:
     for label in story.labels:
         final = label.final
         if final is None or not label.single or any(e.refused < FOREVER for e in label.effects):
+            continue
+        if not _recovery_ran(story, label) or _never_answered(story, label):
             continue
         left = final.count("prepared") - _uncommitted_in_drain(story, label)
         doubtful = final.count("in_doubt") if story.facts.manual_state is None else 0
@@ -41,18 +45,56 @@ def _settled(story: Story) -> Ruling:
     return docket.ruling()
 
 
-def _recovery_ran(story: Story) -> bool:
-    """Recovery was run after the last fault, or the ledger recovers by itself. Where a holder has
-    a lease, its unit is nobody else's before that has lapsed: only a later recovery must end it."""
+def _recovery_ran(story: Story, label: LabelStory) -> bool:
+    """Recovery was run after the last fault that concerns this authorization, or the ledger
+    recovers by itself. Where a holder has a lease, its unit is nobody else's before that has
+    lapsed: only a later recovery must end it."""
     drain = story.phases.get("drain", FOREVER)
     lapsed_ns = _lapsed_ns(story, drain)
     if "recover" not in story.header.operations:
         return "recover" in story.phases and lapsed_ns == 0
-    over = max((d.ended for d in story.disturbances if d.began < drain), default=-1)
+    over = _over(story, label, drain)
     return any(
-        c.op == "recover" and c.granted and c.began > over and c.began_ns >= lapsed_ns
-        for c in story.calls.values()
+        _recovered(c) and c.began > over and c.began_ns >= lapsed_ns for c in story.calls.values()
     )
+
+
+def _over(story: Story, label: LabelStory, drain: int) -> int:
+    """The end of the last fault. What the sink has against another authorization concerns this one
+    only as long as somebody asks for a use of it."""
+    every = [d for d in story.disturbances if d.began < drain]
+    last = max((d.ended for d in every), default=-1)
+    mine = max((d.ended for d in every if d.label in (None, label.label)), default=-1)
+    if mine == last:
+        return last
+    return max([mine, *(c.began for c in label.uses() if c.began < drain)])
+
+
+def _never_answered(story: Story, label: LabelStory) -> bool:
+    """Recovery sent it again, and to the end the sink has not answered: nothing can be known."""
+    drain = story.phases.get("drain", FOREVER)
+    every = [d for d in story.disturbances if d.began < drain]
+    over = max((d.ended for d in every if d.label is None), default=-1)
+    began = [c.began for c in story.calls.values() if c.op in ("recover", "work")]
+    since = min((at for at in began if at > over), default=FOREVER)
+    last = max(label.effects, key=lambda e: e.sent, default=None)
+    return last is not None and last.unanswered < FOREVER and last.sent > since
+
+
+_NO_REASON: Final = ("revoked", "expired")
+"""Why a ledger may not refuse to recover: what was admitted before runs on."""
+
+
+def _recovered(call: CallStory) -> bool:
+    """A recovery that the ledger granted; or that was at work, and broke off or complained at the
+    end; or that it refused for what is no reason."""
+    if call.op != "recover" or call.replied is None:
+        return False
+    said, worked = call.value, call.replied.effects > 0 and call.replied.why in _SAID
+    return call.granted or worked or (isinstance(said, Refused) and said.code in _NO_REASON)
+
+
+_SAID: Final = ("reply", "classified", "corrected")
 
 
 def _lapsed_ns(story: Story, drain: int) -> int:
@@ -266,11 +308,13 @@ CHECKS = (
         "recover",
         "the paper: Recover brings every Prepared slot to Committed",
         "All faults were over, recovery had been run to its end, and the ledger's own view still "
-        "shows an admitted unit Prepared, or in doubt without a declared manual state.",
+        "shows an admitted unit Prepared, or in doubt without a declared manual state. A unit that "
+        "the sink turned away, or about which it never answered, is not judged; those of other "
+        "authorizations are.",
         "Recovery skips units of another executor, expired or revoked ones, or one whose "
-        "recoverer died; or its predicate never matches.",
+        "recoverer died; its predicate never matches; or it ends at the first unit that fails.",
         "Let recovery find every Prepared unit, of whoever and however old, and commit it after "
-        "the sink has answered for its key.",
+        "the sink has answered for its key; pass over one that fails, and go on with the next.",
         _settled,
     ),
     Check(

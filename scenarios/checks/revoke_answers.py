@@ -2,7 +2,8 @@
 
 Only the first Revoke that can have had an effect must count exactly; a repeated one may answer
 nothing, or the same again. How a ledger calls committed units (too late, or none of its business)
-is its own affair, and so is what it says of a child.
+is its own affair. What its children have of its budget is counted like the rest, for it is the same
+units, and they are stopped with it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from ...targets.replies import Revoked
 from ..story import Admitted, LabelStory, Story
 from ..story.calls import FOREVER, CallStory
-from ..story.withdrawals import acknowledged_revokes, one_record, root_revokes
+from ..story.withdrawals import acknowledged_revokes, one_record
 from .ruling import Docket, Ruling
 
 _EXPECTED = "Revoke stops exactly the units that are not admitted, and says so"
@@ -66,7 +67,7 @@ def _counts(
     story: Story, label: LabelStory, call: CallStory, said: Revoked, docket: Docket
 ) -> None:
     b = label.bound
-    if b is None or label.asked("delegate", "close", before=FOREVER):
+    if b is None or (label.asked("delegate", before=FOREVER) and not story.claims("delegate")):
         return
     stopped, too_late = _size(said.stopped), _size(said.too_late)
     ran = _ran(label, call)
@@ -80,8 +81,7 @@ def _counts(
             at,
         )
     most = _may_have_run(label, call)
-    others = [c for c in root_revokes(label) if c is not call and c.began < call.ended]
-    first = not others and not label.may_expire
+    first = not label.may_expire and not _ended_before(label, call) and not _given(label, call)
     if stopped is not None and first and stopped + most < b and not _gives_back(story, label):
         docket.breach(
             label.label,
@@ -115,7 +115,9 @@ def _forgotten(label: LabelStory, call: CallStory, too_late: int | None, docket:
         and a.committed > call.ended
     ]
     recovered = label.asked("recover", before=call.ended)
-    if too_late is not None and too_late < len(held) and not recovered:
+    if _ended_before(label, call) or recovered:
+        return
+    if too_late is not None and too_late < len(held):
         docket.breach(
             label.label,
             f"too late = {too_late} < admitted = {len(held)}",
@@ -143,6 +145,19 @@ def _gives_back(story: Story, label: LabelStory) -> bool:
     """Some unit may be blocked for good, or be lost to a lease: neither stopped nor used."""
     failed = any(e.refused < FOREVER for e in label.effects)
     return failed or label.asked("release", before=FOREVER) or story.facts.lapse != "none"
+
+
+def _ended_before(label: LabelStory, call: CallStory) -> bool:
+    """Some unit may have been stopped or given back before, or meanwhile: by an earlier Revoke,
+    also of a child alone, or by a Close."""
+    ends = [c for c in label.of("revoke", "close") if c is not call]
+    return any(c.began < call.ended and not c.took_nothing for c in ends)
+
+
+def _given(label: LabelStory, call: CallStory) -> bool:
+    """Some unit may have been on its way to a child while this Revoke ran."""
+    gives = [c for c in label.of("delegate") if c.ended > call.began]
+    return any(c.began < call.ended and not c.took_nothing for c in gives)
 
 
 def _size(said: tuple[str, ...] | int | None) -> int | None:

@@ -7,7 +7,8 @@ The first parameter of a plan is the failure point, and the others say where exa
 * ``crash_recoverer``: FP11 and FP12, where the one that recovers is killed;
 * ``crash_gap``: FP7, where the sink is killed;
 * ``crash_beside``: the four points of Revoke and Delegate;
-* ``crash_statement``: a change inside a transaction fails, and SQLite takes that back whole.
+* ``crash_statement``: a change inside a transaction fails, and SQLite takes that back whole;
+* ``crash_several``: two units are left, and with one of them recovery can come to no end.
 
 Every schedule is hurt, then healed, recovered, drained by honest clients, and read.
 """
@@ -32,6 +33,7 @@ from . import (
     crash_gap,
     crash_pipeline,
     crash_recoverer,
+    crash_several,
     crash_standing,
     crash_statement,
 )
@@ -57,7 +59,10 @@ class CrashFamily:
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
-    topics: tuple[str, ...] = (*points, *crash_beside.NAMES, crash_statement.TOPIC)
+    topics: tuple[str, ...] = (
+        *(*points, *crash_beside.NAMES),
+        *(crash_statement.TOPIC, crash_several.TOPIC),
+    )
     rows: tuple[str, ...] = (
         "FI01",
         "FI02",
@@ -103,6 +108,7 @@ class CrashFamily:
         yield from crash_recoverer.placed(subject, self.name)
         yield from crash_beside.placed(subject, self.name)
         yield from crash_statement.placed(subject, self.name)
+        yield from crash_several.placed(subject, self.name)
 
     def sampled(self, plan: Plan, chance: random.Random) -> Plan:
         """A sample may have any budget where the placed plans have more than one."""
@@ -118,6 +124,9 @@ class CrashFamily:
             return
         name, rest = plan.params[0], plan.params[1:]
         subject = Subjects(plan.target, scene.declaration, scene.survey)
+        if plan.params in crash_several.shapes(subject):
+            crash_several.run(plan, scene)
+            return
         for place in (*places(scene.survey), *crash_beside.all_places(subject)):
             tokens = (place.token,) if place.token else ()
             if place.name == name and rest[: len(tokens)] == tokens:

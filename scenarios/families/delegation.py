@@ -163,6 +163,7 @@ class _Played(Races):
         for _ in range(2 if how == "twice" else 1):
             assert client.authorization is not None
             close(client, node, client.authorization, client.acting)
+            self.parent.audit(self.node, "after_close")
         self.use(child)
 
     def revoked(self) -> None:

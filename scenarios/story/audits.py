@@ -1,12 +1,11 @@
-"""Copies of the audit head and count, and the operations that must have made the chain longer."""
+"""Copies of the audit head and count, as they were made while the schedule ran."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ...chaos.events import AuditRead
-from ...targets.replies import Revoked
 from ...targets.terms import AuditView
 from ..history import History
 from .calls import CallStory
@@ -33,47 +32,3 @@ def audit_stories(history: History, calls: Mapping[int, CallStory]) -> tuple[Aud
             mine = [c.began for c in asked if c.invoked.node == event.node and c.began < seq]
             found.append(AuditStory(event.moment, event.view, mine[-1] if mine else seq, seq))
     return tuple(found)
-
-
-def surely_changed(calls: Mapping[int, CallStory], stored: bool) -> Iterator[CallStory]:
-    """Changes of the ledger that surely happened, each once: the first grant that was heard of.
-
-    ``stored``: Issue writes. Where the same was asked before, and nobody heard of it, the change
-    may be of that time: the call that is told then begins with the first that asked.
-    """
-    asked: dict[tuple[str | None, ...], int] = {}
-    told: set[tuple[str | None, ...]] = set()
-    fresh: set[tuple[str | None, str]] = set()  # admitted since, so no recovery settled them
-    recovered = -1
-    for call in calls.values():
-        invoked = call.invoked
-        about = invoked.admission
-        unit = None if about is None else f"{about.record}/{about.slot}/{about.key}/{call.attempt}"
-        what: tuple[str | None, ...] = (call.op, invoked.label, unit or call.owner)
-        if call.op in ("issue", "revoke"):
-            what = (call.op, invoked.label)
-        began = asked.setdefault(what, call.began)
-        if call.op == "recover":
-            recovered = max(recovered, call.ended)
-            fresh.clear()
-        if what in told or not call.acknowledged:
-            continue
-        if call.op == "prepare" and began > recovered:
-            fresh.add((invoked.label, call.owner))
-        changed = {
-            "issue": stored,
-            "prepare": True,
-            "execute": call.replied is not None and call.replied.effects > 0,
-            "commit": recovered < 0 or (invoked.label, call.owner) in fresh,
-            "release": True,
-            "revoke": _stopped_some(call.value),
-        }
-        if changed.get(call.op, False):
-            told.add(what)
-            yield call if began == call.began else replace(call, began=began)
-
-
-def _stopped_some(value: object) -> bool:
-    if not isinstance(value, Revoked) or value.stopped is None:
-        return False
-    return value.stopped > 0 if isinstance(value.stopped, int) else len(value.stopped) > 0

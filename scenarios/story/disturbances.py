@@ -4,7 +4,6 @@ server is down, a link is cut."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...chaos.events import (
@@ -21,24 +20,27 @@ from ...chaos.events import (
 )
 from ..history import History
 from .calls import FOREVER
-from .sinklog import EffectStory
+from .sinklog import SinkLog
 
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """From ``began`` to ``ended``, both sequence numbers."""
+    """From ``began`` to ``ended``, both sequence numbers. ``label``: that of the one authorization
+    whose request the sink turned away or left without an answer; None: it may concern all."""
 
     began: int
     ended: int
+    label: str | None = None
 
 
-def find_disturbances(history: History, effects: Sequence[EffectStory]) -> tuple[Disturbance, ...]:
+def find_disturbances(history: History, sink: SinkLog) -> tuple[Disturbance, ...]:
     """All of them. An armed point that was not reached disturbs nothing, nor does the end of a
     node that had nothing to do and owed nothing: the harness tidies up."""
     found: list[Disturbance] = []
     standing: dict[str, int] = {}
     stops: dict[int | None, str] = {}
     hurt: dict[tuple[str, str], int] = {}
+    about = {number: effect.event.label for number, effect in sink.by_number.items()}
     busy = _Nodes()
     for line in history.lines:
         event, seq = line.event, line.stamp.seq
@@ -58,13 +60,14 @@ def find_disturbances(history: History, effects: Sequence[EffectStory]) -> tuple
         elif isinstance(event, Harm) or (
             isinstance(event, SinkReplied) and event.how in ("dropped", "cannot_tell", "refused")
         ):
-            found.append(Disturbance(seq, seq))
+            label = about.get(event.request) if isinstance(event, SinkReplied) else None
+            found.append(Disturbance(seq, seq, label))
         elif isinstance(event, Replied) and event.why != "dropped" and event.call in stops:
             # it went on without having been released: a request of its was answered or lost
             found.append(Disturbance(standing.pop(stops.pop(event.call), seq), seq))
         busy.see(event)
     found += [Disturbance(began, FOREVER) for began in (*standing.values(), *hurt.values())]
-    found += [Disturbance(e.sent, e.received) for e in effects if e.event.held]
+    found += [Disturbance(e.sent, e.received) for e in sink.effects if e.event.held]
     return tuple(found)
 
 

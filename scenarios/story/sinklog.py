@@ -26,6 +26,7 @@ class EffectStory:
     applied: list[int] = field(default_factory=list)
     refused: int = FOREVER
     repeated: int = FOREVER  # answered with the receipt of an earlier application
+    unanswered: int = FOREVER  # nobody got an answer to it
 
     @property
     def attempt(self) -> str | None:
@@ -37,6 +38,15 @@ class EffectStory:
         if self.event.request is not None:
             return self.event.request
         return self.call.invoked.request if self.call is not None else None
+
+    def replied(self, how: str, seq: int) -> None:
+        """Learn what became of the answer; the first of each kind counts."""
+        if how == "refused":
+            self.refused = min(self.refused, seq)
+        elif how == "repeated":
+            self.repeated = min(self.repeated, seq)
+        elif how == "dropped":
+            self.unanswered = min(self.unanswered, seq)
 
     def held_at(self, seq: int) -> bool:
         """On its way at that moment: sent, not yet with the sink."""
@@ -98,10 +108,7 @@ def read_sink(history: History, calls: Mapping[int, CallStory]) -> SinkLog:
                 effect.applied.append(stamp.seq)
             applications.append(Application(event, stamp.seq, effect))
         elif isinstance(event, SinkReplied):
-            effect = effects.get(event.request)
-            if event.how == "refused" and effect is not None:
-                effect.refused = min(effect.refused, stamp.seq)
-            elif event.how == "repeated" and effect is not None:
-                effect.repeated = min(effect.repeated, stamp.seq)
+            if (effect := effects.get(event.request)) is not None:
+                effect.replied(event.how, stamp.seq)
             blind = blind or event.how == "cannot_tell"
     return SinkLog(tuple(dict.fromkeys(effects.values())), tuple(applications), blind, effects)

@@ -98,7 +98,7 @@ def tell(history: History) -> Story:
         calls,
         sink,
         tuple(labels.values()),
-        find_disturbances(history, sink.effects),
+        find_disturbances(history, sink),
         tuple(x.stamp.seq for x in history.lines if isinstance(x.event, Killed)),
         phases,
     )

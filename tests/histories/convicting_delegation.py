@@ -1,4 +1,4 @@
-"""Histories that must be convicted: delegation (AO5xx)."""
+"""Histories that must be convicted: delegation (AO5xx), and AO403 and AO703 of children."""
 
 from __future__ import annotations
 
@@ -99,4 +99,64 @@ def ao504_came_back_although_it_never_does() -> History:
     h.delegate(CHILD, 1)
     h.close(CHILD)
     h.use("r1")
+    return h.history()
+
+
+COUNTS = [*CLAIMS, "revoke_counts"]
+CHAIN = [*CLAIMS, "audit"]
+GIVES_BACK = Facts(child_refund="on_close")
+
+
+def ao403_what_a_child_had_is_left_out() -> History:
+    h = Builder(claims=COUNTS, budget=3)
+    h.issue()
+    h.delegate(CHILD, 2)
+    h.use("r1", context=CHILD)
+    h.revoke(1)
+    return h.history()
+
+
+def ao403_what_a_child_used_is_counted_as_stopped() -> History:
+    h = Builder(claims=COUNTS, budget=2)
+    h.issue()
+    h.delegate(CHILD, 1)
+    h.use("r1", context=CHILD)
+    h.revoke(2, 0)
+    return h.history()
+
+
+def ao403_what_a_child_holds_is_not_too_late() -> History:
+    h = Builder(claims=COUNTS, budget=2)
+    h.issue()
+    h.delegate(CHILD, 1)
+    h.prepare("r1", context=CHILD)
+    h.revoke(1, 0)
+    return h.history()
+
+
+def ao403_what_a_child_has_not_used_is_too_late() -> History:
+    h = Builder(claims=COUNTS, budget=2)
+    h.issue()
+    h.delegate(CHILD, 1)
+    h.revoke(2, 1)
+    return h.history()
+
+
+def ao703_a_child_without_a_record() -> History:
+    h = Builder(claims=CHAIN)
+    h.audit(0)
+    h.issue()
+    h.delegate(CHILD, 1)
+    h.audit(1)
+    return h.history()
+
+
+def ao703_closed_without_a_record() -> History:
+    h = Builder(claims=CHAIN, facts=GIVES_BACK, budget=2)
+    h.issue()
+    h.delegate(CHILD, 2)
+    h.use("r1", context=CHILD)
+    h.audit(4)
+    h.close(CHILD)
+    h.audit(4)
     return h.history()

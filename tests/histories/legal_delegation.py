@@ -115,3 +115,114 @@ def revoked_child_gives_back_where_it_does() -> History:
     h.revoke(context=CHILD)
     h.use("r1")
     return h.history()
+
+
+COUNTS = [*CLAIMS, "revoke_counts"]
+CHAIN = [*CLAIMS, "audit"]
+GIVES_BACK = Facts(child_refund="on_close")
+
+
+def revoke_answers_for_the_family() -> History:
+    h = Builder(claims=COUNTS, budget=4)
+    h.issue()
+    h.delegate(CHILD, 3)
+    h.use("r1", context=CHILD)
+    h.prepare("r2", context=CHILD)
+    h.revoke(2, 1)
+    h.revoke(0, 0)
+    return h.history()
+
+
+def revoke_behind_that_of_a_child_stops_the_rest() -> History:
+    h = Builder(claims=COUNTS, budget=3)
+    h.issue()
+    h.delegate(CHILD, 2)
+    h.prepare("r1", context=CHILD)
+    h.revoke(1, 1, context=CHILD)
+    h.revoke(1, 0)
+    return h.history()
+
+
+def revoke_behind_a_close_that_gave_nothing_back() -> History:
+    h = Builder(claims=COUNTS, budget=3)
+    h.issue()
+    h.delegate(CHILD, 2)
+    h.close(CHILD)
+    h.revoke(1, 0)
+    return h.history()
+
+
+def revoke_beside_a_delegate() -> History:
+    h = Builder(claims=COUNTS, budget=2)
+    h.issue()
+    gives = h.begin("delegate", "n2", context=CHILD, budget=1)
+    h.revoke(1, 0)
+    h.end(gives, "granted", h.authorization("C", 1))
+    h.prepare("r1", context=CHILD, refused="revoked")
+    return h.history()
+
+
+def revoke_counts_of_a_ledger_that_promises_nothing_of_children() -> History:
+    h = Builder(claims=["multi_budget", "revoke", "revoke_counts"], budget=2)
+    h.issue()
+    h.delegate(CHILD, 1)
+    h.revoke(1, 0)
+    return h.history()
+
+
+def one_record_for_a_child_asked_for_twice() -> History:
+    h = Builder(claims=CHAIN)
+    h.audit(0)
+    h.issue()
+    h.unknown(h.begin("delegate", context=CHILD, budget=1))
+    h.audit(2)
+    h.delegate(CHILD, 1)
+    h.audit(2)
+    h.delegate(CHILD, 1)
+    h.audit(2)
+    return h.history()
+
+
+def one_record_for_a_child_closed_twice() -> History:
+    h = Builder(claims=CHAIN, facts=GIVES_BACK, budget=2)
+    h.audit(0)
+    h.issue()
+    h.delegate(CHILD, 2)
+    h.audit(2)
+    h.close(CHILD)
+    h.audit(3)
+    h.close(CHILD)
+    h.audit(3)
+    return h.history()
+
+
+def no_record_for_a_close_that_gave_nothing_back() -> History:
+    h = Builder(claims=CHAIN, facts=GIVES_BACK, budget=3)
+    h.issue()
+    h.delegate(CHILD, 2)
+    h.use("r1", context=CHILD)
+    h.delegate(OTHER, 1, executor="E2")
+    h.audit(5)
+    h.close(CHILD)
+    h.audit(5)
+    return h.history()
+
+
+def no_record_for_a_close_of_who_was_revoked() -> History:
+    h = Builder(claims=CHAIN, facts=GIVES_BACK)
+    h.issue()
+    h.delegate(CHILD, 1)
+    h.revoke(1)
+    h.audit(3)
+    h.close(CHILD)
+    h.audit(3)
+    return h.history()
+
+
+def no_record_for_a_child_whose_token_is_held() -> History:
+    h = Builder(claims=CHAIN, facts=Facts(issues="held"))
+    h.audit(0)
+    h.issue()
+    h.delegate(CHILD, 1)
+    h.audit(0)
+    return h.history()
