@@ -185,6 +185,86 @@ class BlocksTheOwner(_Own):
     ledger = _BlocksTheOwner
 
 
+class _LocksOut(SmallLedger):
+    """Three wrong executors in a row, and the record is closed, as a password would be."""
+
+    def prepare(
+        self, authorization: c.Authorization, call: c.Call, context: c.Context, attempt: str
+    ) -> c.Admission | c.Replayed | c.Busy:
+        try:
+            return super().prepare(authorization, call, context, attempt)
+        except No as no:
+            with self._records(authorization.record) as found:
+                record = found.get(authorization.record, {})
+                record["failures"] = record.get("failures", 0) + (str(no) == "wrong_principal")
+                locked = record["failures"] > 2
+            if locked:
+                self.revoke(authorization)
+            raise
+
+
+class LocksOut(_Own):
+    """A thief who does not give up costs the owner the use."""
+
+    ledger = _LocksOut
+
+
+class _AnyCase(SmallLedger):
+    """The executor is compared as a mail address would be."""
+
+    def prepare(
+        self, authorization: c.Authorization, call: c.Call, context: c.Context, attempt: str
+    ) -> c.Admission | c.Replayed | c.Busy:
+        shown = replace(context, executor=context.executor.casefold())
+        return super().prepare(authorization, call, shown, attempt)
+
+
+class AnyCase(_Own):
+    """EXECUTOR-1 is executor-1."""
+
+    ledger = _AnyCase
+
+
+class _Abridged(SmallLedger):
+    """A token is right as far as it goes."""
+
+    def issue(self, *asked: Any) -> c.Authorization:
+        granted = super().issue(*asked)
+        return replace(granted, credential=ids.sink_key("token", granted.record, ""))
+
+    def prepare(
+        self, authorization: c.Authorization, call: c.Call, context: c.Context, attempt: str
+    ) -> c.Admission | c.Replayed | c.Busy:
+        token, right = authorization.credential, ids.sink_key("token", authorization.record, "")
+        if not isinstance(token, str) or not right.startswith(token):
+            raise No("bad_credential")
+        return super().prepare(authorization, call, context, attempt)
+
+
+class Abridged(_Own):
+    """So the empty one is right, too."""
+
+    ledger = _Abridged
+
+
+class _ByAction(SmallLedger):
+    """Revoke finds its record by what was approved."""
+
+    def revoke(self, authorization: c.Authorization) -> c.Revoked:
+        with self._records() as found:
+            action = found[authorization.record]["action"]
+            alike = [name for name, record in found.items() if record["action"] == action]
+        for name in alike:
+            super().revoke(c.Authorization(name))
+        return super().revoke(authorization)
+
+
+class ByAction(_Own):
+    """Every approval of the same action goes with the one that is withdrawn."""
+
+    ledger = _ByAction
+
+
 class _OncePerAction(SmallLedger):
     """Replay protection on the action: who confirmed it once can never confirm it again."""
 
@@ -273,6 +353,10 @@ CONVICTED = {
     "AttemptFirst": ("binding:repeated.executor.b1.idem.s0@1", "AO204"),
     "AnyReceipt": ("binding:receipt.made.b1.idem.s0@1", "AO206"),
     "BlocksTheOwner": ("binding:theft.executor.b1.idem.s0@1", "AO801"),
+    "LocksOut": ("binding:theft.often.b1.idem.s0@1", "AO801"),
+    "AnyCase": ("binding:context.upper.b1.ctrl.s0@1", "AO204"),
+    "Abridged": ("binding:credential.altered.b1.idem.s0@1", "AO205"),
+    "ByAction": ("reissuance:revoked.beside.b1.idem.s0@1", "AO805"),
     "OncePerAction": ("reissuance:committed.fresh.b1.idem.s0@1", "AO805"),
     "OpenManifest": ("binding:credential.altered.b2.idem.s0@1", "AO205"),
     "OneMore": ("budgets:drain.b5.ctrl.s0@1", "AO102"),

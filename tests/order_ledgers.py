@@ -18,6 +18,7 @@ from admitone.targets.caplease.ledger import CapLease
 from admitone.targets.caplease.prepare import Free, Request
 from admitone.targets.caplease.schema import ISSUED, REVOKED, slot
 from admitone.targets.caplease.target import CapLeaseSqlite
+from admitone.targets.correct.counter import CounterTarget, UseCounter
 from admitone.targets.replies import Done, Refused, Replayed, Revoked
 from admitone.targets.terms import Admission, Authorization
 
@@ -162,3 +163,20 @@ class MachineTime:
 class OwnClockThatNeverExpires(OwnClock):
     def ledger_class(self) -> type[CapLease]:
         return NeverExpires
+
+
+class _Extends(UseCounter):
+    """Whoever presents the confirmation again says how long it is good for."""
+
+    def approve(self, *asked: Any) -> None:
+        super().approve(*asked)
+        _, _, said, expires_s = asked
+        move = "UPDATE approval SET expires_s = ? WHERE event = ?"
+        with self._transaction() as db:
+            db.execute(move, (expires_s, said.event))
+
+
+class Extends(CounterTarget):
+    """Its t_e is the last that anybody asked for."""
+
+    library = _Extends

@@ -154,16 +154,24 @@ def test_a_plan_that_the_ledger_cannot_have_is_said(scratch: Path) -> None:
     assert {result.verdict for result in results.values()} == {"could_not_run"}
 
 
+CUTS = ("its first half", "nothing in it")
+
+
 def test_each_leaf_of_a_credential_is_altered_alone() -> None:
     credential: Json = {"nu": "r-1", "b": 2, "chi": ["e1", True], "te": None, "empty": ""}
     found = dict(altered(credential))
-    assert set(found) == {"nu", "b", "chi[0]", "chi[1]", "te", "empty"}
+    cut = {f"{name} ({how})" for name in ("nu", "chi[0]") for how in CUTS}
+    assert set(found) == {"nu", "b", "chi[0]", "chi[1]", "te", "empty", *cut}
     for other in found.values():
         assert isinstance(other, dict)
         assert isinstance(credential, dict)
         assert other != credential
         assert sum(other[name] != credential[name] for name in credential) == 1
-    assert dict(altered("token")) == {"text": "to1en"}
+    assert dict(altered("token")) == {
+        "text": "to1en",
+        "text (its first half)": "to",
+        "text (nothing in it)": "",
+    }
 
 
 def test_each_variation_changes_one_field() -> None:

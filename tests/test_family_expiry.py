@@ -32,3 +32,9 @@ def test_a_ledger_that_never_expires_is_convicted(target: str, scratch: Path) ->
     plans = ["over.b1.idem.s0", "edge.b2.ctrl.s0", "reissued.b1.idem.s0"]
     results = played(f"py:tests.order_ledgers:{target}", "expiry", scratch, plans)
     assert [codes([result]) for result in results] == [{"AO402"}] * 3
+
+
+def test_a_confirmation_is_good_for_no_longer_than_it_was(scratch: Path) -> None:
+    plans = ["extended.b1.idem.s0", "extended.b2.ctrl.s0"]
+    results = played("py:tests.order_ledgers:Extends", "expiry", scratch, plans)
+    assert [codes([result]) for result in results] == [{"AO402"}] * 2

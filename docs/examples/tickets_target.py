@@ -53,9 +53,8 @@ class TicketsTarget:
         )
         with closing(sqlite3.connect(f"file:{store}?mode=rw", uri=True)) as db:
             db.execute("PRAGMA query_only=ON")
-            row = db.execute(query, (approval.confirmation.event,)).fetchone()
-        if row is None:
-            return c.View(known=False, linearizable=True)
+            if (row := db.execute(query, (approval.confirmation.event,)).fetchone()) is None:
+                return c.View(known=False, linearizable=True)
         left, used, done = row
         counts = c.Counts(issued=left, prepared=used - done, committed=done)
         return c.View(known=True, counts=counts, linearizable=True)

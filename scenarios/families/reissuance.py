@@ -100,7 +100,9 @@ class ReissuanceFamily:
         scene.survivor = healer
         scene.stage.inspect(healer, client.known, client.label, "after_heal")
         old = client.authorization
-        if way == "fresh":
+        if beside is not None:
+            later = beside
+        elif way == "fresh":
             later = scene.confirmed_anew(client)
             later.issue(healer)
         else:
