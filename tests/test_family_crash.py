@@ -172,7 +172,7 @@ def test_a_commit_that_waits_for_the_one_that_stands_is_not_waited_for(scratch: 
 def test_a_request_that_stood_while_recovery_carried_it_out_is_told_the_truth(
     scratch: Path,
 ) -> None:
-    """It was admitted, and another process sent its effect: it is done, and was never sent by it."""
+    """It was admitted, and another process sent its effect: it is done, and never sent by it."""
     names = ["FP4.write1.hold.recover.b1.idem.s0", "FP4.write1.pause.recover.b2.idem.s0"]
     acquitted(played("py:docs.examples.runs_target:RunsTarget", "crash", scratch, names), "AO106")
 
