@@ -56,10 +56,18 @@ class WarmParent:
     """One warm parent process of one target. ``folder`` must exist; output goes to ``log``."""
 
     def __init__(
-        self, target: str, folder: Path, log: Path, *, warm_deadline_s: float = WARM_DEADLINE_S
+        self,
+        target: str,
+        folder: Path,
+        log: Path,
+        *,
+        warm_deadline_s: float = WARM_DEADLINE_S,
+        hash_seed: int | None = None,
     ) -> None:
         self.target = target
         self.log = log
+        self._folder = folder
+        self._apart: WarmParent | None = None
         self._ended: dict[int, Ended] = {}
         self._nodes: dict[int, NodeHandle] = {}
         self._control, theirs = socket.socketpair()
@@ -79,7 +87,7 @@ class WarmParent:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,  # Ctrl-C is for the harness alone
-                env=_environment(),
+                env=_environment(hash_seed),
             )
         theirs.close()
         try:
@@ -104,8 +112,21 @@ class WarmParent:
         node = self._nodes[report["pid"]] = NodeHandle(name, report["pid"], ours)
         return node
 
+    def fork_apart(self, name: str) -> NodeHandle:
+        """A new node of a second warm parent, made when it is first asked for: it has imported the
+        target anew, under another hash seed, as a process has that was started on its own."""
+        if self._apart is None:
+            self._apart = WarmParent(self.target, self._folder, self.log, hash_seed=1)
+        return self._apart.fork(name)
+
+    def made(self, pid: int) -> bool:
+        """Whether this is a node of this parent that was not reaped yet."""
+        return pid in self._nodes
+
     def reap(self, pid: int) -> Ended:
         """The status of a node that is known to be dead (``NodeHandle.kill``)."""
+        if self._apart is not None and self._apart.made(pid):
+            return self._apart.reap(pid)
         if pid not in self._ended:
             try:
                 self._control.sendall(b"reap")
@@ -117,6 +138,8 @@ class WarmParent:
 
     def end_nodes(self) -> None:
         """Kill every node that still lives, whoever made it."""
+        if self._apart is not None:
+            self._apart.end_nodes()
         for node in list(self._nodes.values()):
             if node.alive:
                 node.kill()
@@ -132,6 +155,8 @@ class WarmParent:
 
     def close(self) -> None:
         """End the parent and with it every node it made."""
+        if self._apart is not None:
+            self._apart.close()
         self._control.close()
         if self._process.poll() is None:
             try:
@@ -211,8 +236,11 @@ class WarmParent:
         )
 
 
-def _environment() -> dict[str, str]:
+def _environment(hash_seed: int | None) -> dict[str, str]:
     """The user's environment, with hash order fixed: the same plan gives the same statements."""
     environment = dict(os.environ)
     environment.setdefault("PYTHONHASHSEED", "0")
+    if hash_seed is not None:
+        same = environment["PYTHONHASHSEED"] == str(hash_seed)
+        environment["PYTHONHASHSEED"] = str(hash_seed + same)
     return environment

@@ -98,14 +98,18 @@ class Scene:
         """A fresh node with the ledger open; its clock is so much ahead."""
         return self._opened(self.stage.node(), executor, skew_s)
 
-    def healer(self, client: Client, moment: str | None) -> tuple[NodeHandle, View | None]:
-        """A fresh node that looks at the store before anything touches it, then opens it."""
-        node = self.stage.node()
+    def healer(
+        self, client: Client, moment: str | None, *, apart: bool = False
+    ) -> tuple[NodeHandle, View | None]:
+        """A fresh node that looks at the store before anything touches it, then opens it.
+        ``apart``: of another interpreter; it is not the victim of the next schedule then."""
+        node = self.stage.node(self.stage.parent.fork_apart("apart") if apart else None)
         view = None
         if moment is not None:
             view = self.stage.inspect(node, client.known, client.label, moment)
-        self.survivor = self._opened(node, client.executor)
-        return self.survivor, view
+        node = self._opened(node, client.executor)
+        self.survivor = None if apart else node
+        return node, view
 
     def _opened(self, node: NodeHandle, executor: str, skew_s: float = 0.0) -> NodeHandle:
         """Raises ``Abandoned`` where the ledger does not open, or is another than was surveyed."""

@@ -8,7 +8,8 @@ The first parameter of a plan is the failure point, and the others say where exa
 * ``crash_gap``: FP7, where the sink is killed;
 * ``crash_beside``: the four points of Revoke and Delegate;
 * ``crash_statement``: a change inside a transaction fails, and SQLite takes that back whole;
-* ``crash_several``: two units are left, and with one of them recovery can come to no end.
+* ``crash_several``: two units are left, and with one of them recovery can come to no end;
+* ``crash_elsewhere``: whoever recovers is an interpreter of its own.
 
 Every schedule is hurt, then healed, recovered, drained by honest clients, and read.
 """
@@ -30,6 +31,7 @@ from . import (
     budgeted,
     budgets_of,
     crash_beside,
+    crash_elsewhere,
     crash_gap,
     crash_pipeline,
     crash_recoverer,
@@ -61,7 +63,7 @@ class CrashFamily:
     claims: tuple[str, ...] = ()
     topics: tuple[str, ...] = (
         *(*points, *crash_beside.NAMES),
-        *(crash_statement.TOPIC, crash_several.TOPIC),
+        *(crash_statement.TOPIC, crash_several.TOPIC, crash_elsewhere.TOPIC),
     )
     rows: tuple[str, ...] = (
         "FI01",
@@ -109,6 +111,7 @@ class CrashFamily:
         yield from crash_beside.placed(subject, self.name)
         yield from crash_statement.placed(subject, self.name)
         yield from crash_several.placed(subject, self.name)
+        yield from crash_elsewhere.placed(subject, self.name)
 
     def sampled(self, plan: Plan, chance: random.Random) -> Plan:
         """A sample may have any budget where the placed plans have more than one."""
@@ -121,6 +124,9 @@ class CrashFamily:
         budgeted(plan, scene.declaration)
         if plan.params[0] == crash_statement.TOPIC:
             crash_statement.run(plan, scene)
+            return
+        if plan.params == (crash_elsewhere.TOPIC,):
+            crash_elsewhere.run(plan, scene)
             return
         name, rest = plan.params[0], plan.params[1:]
         subject = Subjects(plan.target, scene.declaration, scene.survey)

@@ -41,8 +41,10 @@ class Hurt:
         return self.pending.answer.outcome if self.pending.answer is not None else "unknown"
 
 
-def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> None:
-    """Play one plan."""
+def run(
+    plan: Plan, scene: Scene, place: Place, variant: str, order: str, *, apart: bool = False
+) -> None:
+    """Play one plan. ``apart``: whoever heals has imported the target anew."""
     if order == "gone":
         shorten_lease(scene)
     client = scene.approve(plan.budget)
@@ -54,7 +56,7 @@ def run(plan: Plan, scene: Scene, place: Place, variant: str, order: str) -> Non
     scene.phase("heal")
     if victim.alive and not hurt.fired and variant not in RAISES:
         scene.stage.dismiss(victim)
-    healer, view = scene.healer(client, "after_fault" if hurt.fired else None)
+    healer, view = scene.healer(client, "after_fault" if hurt.fired else None, apart=apart)
     if hurt.fired:
         how = f"{variant} {place.shown}".strip()
         scene.stage.tally.fired.append((place.name, how))
