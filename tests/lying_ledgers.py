@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from admitone.targets import contract as c
+from admitone.targets import identity as ids
 from admitone.targets.caplease.target import CapLeaseSqlite
 from admitone.targets.correct.json_flock import JsonFlockLedger, JsonFlockTarget, TicketFile
+from tests.varied_ledgers import Tickets, Varied
 
 
 def declared(boundaries: tuple[c.Boundary, ...] = (), **facts: Any) -> c.Declaration:
@@ -121,3 +124,36 @@ class BusyAtFirst(JsonFlockTarget):
     def open(self, store: c.Json, env: c.Env) -> JsonFlockLedger:
         right = super().open(store, env)
         return _FirstBusy(right._file, right._confirmation_key)
+
+
+class _Hashing(Tickets):
+    def _admission(self, name: str, attempt: str, number: int | None) -> c.Admission:
+        return replace(super()._admission(name, attempt, number), key=f"{hash((name, attempt))}")
+
+
+class Hashing(Varied):
+    """Its keys are made of ``hash()``, which means something else in every interpreter."""
+
+    ledger_class = _Hashing
+
+
+_DRAWN = secrets.token_hex(8)
+
+
+class _Drawing(Tickets):
+    def issue(self, *asked: Any) -> Any:
+        granted = super().issue(*asked)
+        if isinstance(granted, c.Authorization):
+            return replace(granted, credential=ids.sink_key(_DRAWN, granted.record, ""))
+        return granted
+
+    def prepare(self, authorization: c.Authorization, *asked: Any) -> Any:
+        if authorization.credential != ids.sink_key(_DRAWN, authorization.record, ""):
+            return c.Refused("bad_credential")
+        return super().prepare(authorization, *asked)
+
+
+class Drawing(Varied):
+    """It signs its credentials with a key that it drew when it was imported."""
+
+    ledger_class = _Drawing

@@ -127,6 +127,8 @@ def test_sampling_widens_budgets_and_nothing_else() -> None:
     [
         ("builtin:broken/MV3", "FP11.reply.unsent.kill.b2.idem", "AO301"),
         ("py:tests.lying_ledgers:RecoversNothing", "FP5.drop.gone.b1.idem", "AO301"),
+        ("py:tests.lying_ledgers:Hashing", "elsewhere.b2.idem", "AO103"),
+        ("py:tests.lying_ledgers:Drawing", "elsewhere.b2.idem", "AO802"),
         ("py:tests.lying_ledgers:RecoversNothing", "FP8.hold.recover.b1.idem", "AO301"),
         ("builtin:broken/ME1", "FP12.unanswered.sent.kill.b2.idem", "AO103"),
         ("builtin:broken/ME3", "FP8.kill.retry.b1.idem", "AO105"),

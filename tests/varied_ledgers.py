@@ -216,6 +216,7 @@ class Varied:
     name = c.TargetName("tickets", "varied", "1")
     declaration = c.Declaration(replace(PLAIN, recovery="resend"), {**BUDGET, **RECOVER})
     without: tuple[str, ...] = ()
+    ledger_class = Tickets
 
     def deploy(self, workspace: Path) -> c.Deployment:
         with closing(sqlite3.connect(workspace / "tickets.db")) as db:
@@ -223,7 +224,7 @@ class Varied:
         return c.Deployment("tickets.db")
 
     def open(self, store: c.Json, env: c.Env) -> Any:
-        tickets = Tickets(self, env.workspace / str(store), env)
+        tickets = self.ledger_class(self, env.workspace / str(store), env)
         for name in self.without:
             setattr(tickets, name, None)
         return tickets

@@ -50,7 +50,8 @@ def run(
     client = scene.approve(plan.budget)
     victim = scene.victim(client.executor)
     scene.phase("hurt")
-    earlier = 0 if place.op == "issue" else scene.draws.randrange(plan.budget)
+    # apart: so that a unit is left, to be used there
+    earlier = 0 if place.op == "issue" or apart else scene.draws.randrange(plan.budget)
     pending, use = reach(client, victim, place, earlier, twist_of(place, variant))
     hurt = _strike(scene, client, place, variant, pending, use)
     scene.phase("heal")
