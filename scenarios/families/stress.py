@@ -23,7 +23,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Final
 
-from ...chaos.events import Point
+from ...chaos.events import Harm, Point
 from ...chaos.handle import NodeHandle
 from ...targets.replies import Recovered
 from ...targets.terms import Admission
@@ -149,7 +149,8 @@ def run(plan: Plan, scene: Scene) -> None:
     scene.drain(client, last, plan.budget)
     scene.end(client, last)
     if home != "nodes" and scene.stage.harmed:
-        scene.unfit = SHARED
+        harms = [line.event for line in scene.stage.recorder.lines if isinstance(line.event, Harm)]
+        scene.unfit = f"{SHARED}. It showed first: {harms[0].what}" if harms else SHARED
 
 
 def _parsed(plan: Plan, scene: Scene) -> tuple[str, str, int, str]:
