@@ -28,9 +28,11 @@ from tests.played import acquitted, codes, played
 HELD = "caplease-sqlite/consumers:held.prepare.statement2.after.b1.idem.s0@1"
 FREE = "caplease-sqlite/consumers:stress.use.nodes.8.barrier.b1.idem.s0@1"
 TIMED_OUT = "py:tests.order_ledgers:TimedOut"
+NOT_IN_TIME = "py:tests.lying_ledgers:NotInTime"
 PAIRS = (
     "held.impatient.issue.write1.before.b2.idem.s0",
     "held.impatient.prepare.write1.before.b2.ctrl.s0",
+    "held.impatient.commit.write1.before.b2.idem.s0",
     "held.same.prepare.statement2.after.b2.idem.s0",
     "held.trio.prepare.statement2.after.b2.idem.s0",
     "held.commit.statement2.after.b1.idem.s0",
@@ -62,6 +64,7 @@ def test_the_reference_is_not_accused_whoever_meets(scratch: Path) -> None:
         ("builtin:broken/MP1", "held.prepare.statement2.after.b1.idem.s0", "AO104"),
         ("builtin:broken/MP4b", "held.prepare.statement4.after.b2.idem.s0", "AO102"),
         (TIMED_OUT, "held.impatient.prepare.write1.before.b2.idem.s0", "AO405"),
+        (NOT_IN_TIME, "held.impatient.commit.write1.before.b2.idem.s0", "AO701"),
     ],
 )
 def test_a_held_race_convicts(target: str, plan: str, code: str, scratch: Path) -> None:

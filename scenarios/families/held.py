@@ -119,7 +119,8 @@ def run(plan: Plan, scene: Scene) -> None:
     elif point.op == "recover":
         _recoveries(race)
     elif point.op == "commit":
-        _commits(race, recovers=pair == ("commit-recover",))
+        two = pair == IMPATIENT and plan.budget > 1
+        _commits(race, recovers=pair == ("commit-recover",), two=two)
     elif pair == ("same",):
         _same(race)
     else:
@@ -192,38 +193,44 @@ def _same(race: Round) -> None:
     carry_all_on(client, [(node, use, each) for node, each in pairs if each is not None])
 
 
-def _commits(race: Round, *, recovers: bool) -> None:
-    """One admission whose effect stands is committed twice at once, or by a recoverer too."""
-    scene, client = race.scene, race.client
+def _commits(race: Round, *, recovers: bool, two: bool) -> None:
+    """One admission whose effect stands is committed twice at once, or by a recoverer too. ``two``:
+    the second one commits another unit, which nobody else would commit in its place."""
+    scene, client, second = race.scene, race.client, race.second
     client.issue(race.first)
-    use = client.new_use()
-    client.prepare(race.first, use)
-    admission = use.admission
-    if admission is None:
-        scene.idle = "nothing was admitted that could be committed"
+    uses = [client.new_use() for _ in range(2 if two else 1)]
+    ready = [(use, held) for use in uses if (held := _ready(race, use)) is not None]
+    if len(ready) < len(uses):
+        scene.idle = "nothing was admitted and carried out that could be committed"
         return
-    client.send(race.first, use, admission)
-    if use.receipt is None:
-        scene.idle = "no receipt came that could be committed"
-        return
-    second = race.second
+    (mine, held), (theirs, other) = ready[0], ready[-1]
     answers = meet(
         scene,
         race.point,
-        lambda twist: client.commit(race.first, use, admission, twist),
+        lambda twist: client.commit(race.first, mine, held, twist),
         lambda twist: (
             client.recovery(second, twist)
             if recovers
-            else client.commit(second, use, admission, twist)
+            else client.commit(second, theirs, other, twist)
         ),
         listen=race.listen,
     )
     scene.phase("heal")
-    for pending in answers:
+    if two:  # before anybody recovers: what was acknowledged is there
+        scene.stage.inspect(second, client.known, client.label, "after_race")
+    for use, pending in zip((mine, theirs), answers, strict=True):
         if pending is not None and pending.op == "commit":
             client.committed(use, pending)
         elif pending is not None:
             client.resume(second, pending)
+
+
+def _ready(race: Round, use: Use) -> Admission | None:
+    """Its admission, if it was admitted and its effect stands."""
+    race.client.prepare(race.first, use)
+    if use.admission is not None:
+        race.client.send(race.first, use, use.admission)
+    return use.admission if use.receipt is not None else None
 
 
 def _recoveries(race: Round) -> None:
