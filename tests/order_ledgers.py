@@ -180,3 +180,25 @@ class Extends(CounterTarget):
     """Its t_e is the last that anybody asked for."""
 
     library = _Extends
+
+
+class _Floors(UseCounter):
+    """t_e is kept in whole seconds."""
+
+    def approve(self, *asked: Any) -> None:
+        call, context, said, expires_s = asked
+        kept_s = None if expires_s is None else int(expires_s)
+        super().approve(call, context, said, kept_s)
+
+
+class Floors(CounterTarget):
+    """It expires up to a second before its time, and says that it has."""
+
+    library = _Floors
+    declaration = replace(
+        CounterTarget.declaration,
+        claims={
+            **CounterTarget.declaration.claims,
+            "precise_codes": "Its words are to be trusted.",
+        },
+    )

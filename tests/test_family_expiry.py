@@ -38,3 +38,8 @@ def test_a_confirmation_is_good_for_no_longer_than_it_was(scratch: Path) -> None
     plans = ["extended.b1.idem.s0", "extended.b2.ctrl.s0"]
     results = played("py:tests.order_ledgers:Extends", "expiry", scratch, plans)
     assert [codes([result]) for result in results] == [{"AO402"}] * 2
+
+
+def test_nothing_is_over_before_its_time(scratch: Path) -> None:
+    results = played("py:tests.order_ledgers:Floors", "expiry", scratch, ["edge.b2.idem.s0"])
+    assert codes(results) == {"AO406"}

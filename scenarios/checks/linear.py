@@ -15,7 +15,7 @@ from ..judges import contradicts
 from ..judges.budget import Cause, Operation, Prepare, Revoke, explain
 from ..story import LabelStory, Story
 from ..story.calls import FOREVER, CallStory
-from ..story.withdrawals import one_record, root_revokes
+from ..story.withdrawals import MARGIN_S, Clocks, one_record, root_revokes
 from .ruling import Check, Docket, Ruling
 
 _CAUSES: Final[dict[str, Cause]] = {"exhausted": "exhausted", "revoked": "revoked"}
@@ -112,15 +112,43 @@ def _revoke(call: CallStory, *, counts: bool) -> Placed:
 
 
 def _linearizable(story: Story) -> Ruling:
-    return _judge(story, precise=False)
+    return _judge(story, Docket(), precise=False)
 
 
 def _precise(story: Story) -> Ruling:
-    return _judge(story, precise=True)
-
-
-def _judge(story: Story, *, precise: bool) -> Ruling:
     docket = Docket()
+    _expired_in_time(story, docket)
+    return _judge(story, docket, precise=True)
+
+
+def _expired_in_time(story: Story, docket: Docket) -> None:
+    """Refused as expired while t_e, with the clock's error, was still to come."""
+    clocks = Clocks.of(story.history)
+    for label in story.labels:
+        ends = [a.validity.expires_s for a in label.approvals]
+        known = [end for end in ends if end is not None]
+        if not known or len(known) < len(ends):
+            continue
+        first_s = min(known)
+        for call in label.uses():
+            now_s = clocks.at_s(call.invoked.node, call.ended_ns)
+            if now_s is None or not isinstance(call.value, Refused):
+                continue
+            left_s = first_s - now_s - story.facts.clock_error_s - MARGIN_S
+            if left_s <= 0:
+                continue
+            docket.tried()
+            if call.value.code == "expired":
+                docket.breach(
+                    label.label,
+                    f"seconds until t_e = {first_s - now_s:.3f} > 0",
+                    "what is refused as expired has expired",
+                    f"{call.owner} was refused (expired) when the clock of its node showed less",
+                    (call.began, call.ended),
+                )
+
+
+def _judge(story: Story, docket: Docket, *, precise: bool) -> Ruling:
     for label in story.labels:
         if not member(story, label):
             continue
@@ -199,7 +227,7 @@ CHECKS = (
         "precise_codes",
         "the paper, table 6: a structured denial names its cause",
         "Some cause for the refusal held, but not the one that its code names: exhausted while a "
-        "unit was free, or revoked when no Revoke had been asked for.",
+        "unit was free, revoked when no Revoke had been asked for, or expired before t_e.",
         "The code is found by a second look after the refusal, or one code stands for several "
         "conditions in one WHERE.",
         "Decide and name the cause in one transaction.",

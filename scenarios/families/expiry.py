@@ -34,7 +34,9 @@ SHORT_LIFE_S: Final = 0.5
 """The same where t_e must really pass."""
 LATE_S: Final = 0.1
 """How long after t_e, and the clock's error, the late process lives at least, seconds."""
-EARLY_S: Final = 5.0
+EARLY_S: Final = 0.3
+"""How long before t_e an early process lives, seconds: t_e is half a second past a whole one, and
+who cuts it down to seconds, or rounds it up, is wrong by more."""
 MOMENTS: Final = (
     "over",
     "edge",
@@ -98,7 +100,11 @@ class _Played:
     def __init__(self, scene: Scene, budget: int) -> None:
         self.scene, self.budget = scene, budget
         self.tells = scene.facts.clock == "injected"
-        self.expires_s = time.time() + (LIFE_S if self.tells else SHORT_LIFE_S)
+        self.began_s = time.time()
+        # whose clocks can be told to be anywhere is shown what becomes of parts of a second
+        self.expires_s = (
+            int(self.began_s) + LIFE_S + 0.5 if self.tells else self.began_s + SHORT_LIFE_S
+        )
         self.client = approve(
             scene.stage,
             scene.facts,
@@ -125,7 +131,8 @@ class _Played:
         self.client.issue(self.early)
         before = self.early
         if self.tells:
-            before = self.scene.helper(self.client.executor, skew_s=LIFE_S - EARLY_S)
+            ahead_s = self.expires_s - EARLY_S - time.time()
+            before = self.scene.helper(self.client.executor, skew_s=ahead_s)
         self._use(before)
         self._use(self._later())
 
@@ -261,7 +268,7 @@ class _Played:
 
     def _ahead_s(self) -> float:
         beyond_s = self.scene.facts.clock_error_s + LATE_S
-        return LIFE_S + beyond_s if self.tells else 0.0
+        return self.expires_s - self.began_s + beyond_s if self.tells else 0.0
 
     def heal(self) -> None:
         """Recovery after t_e; then what is left is tried."""
