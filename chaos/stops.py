@@ -46,7 +46,9 @@ class Stops:
         self._open.append(call)
 
     def closed(self, call: OpenCall) -> None:
-        """The call has been answered."""
+        """The call has been answered, and what it was to suffer is over."""
+        for wish in call.wishes:
+            wish.over = True
         self._open.remove(call)
 
     def current(self) -> OpenCall | None:

@@ -98,7 +98,10 @@ def _failure_points() -> Iterator[str]:
     yield "several durable writes the point is at each; shown here is one write an operation."
     yield "At each stop the process is killed, or its message is dropped; it is paused or held,"
     yield "while others ask, recover or withdraw, and goes on; or the durable write raises what its"
-    yield "store can raise (busy; an error with the write lost, or kept). At FP7 the sink is"
+    yield "store can raise (busy; an error with the write lost, or kept). Of a plain file, a"
+    yield "failed `fsync` loses the bytes that were added since the last one, as a network file"
+    yield "system does, and keeps what was written over. On a full disk (topic `statement`)"
+    yield "`os.write` writes nothing and a flush a half, until the call has ended. At FP7 the sink is"
     yield "killed, at FP11 and FP12 whoever recovers, once and twice."
     yield from ("", "| point | split ledger | guarded ledger | durable by then |")
     yield "| -- | -- | -- | -- |"

@@ -32,7 +32,8 @@ RAISES: Final[Mapping[str, tuple[Literal["before", "after"], str]]] = {
     "io-kept": ("after", "io"),
 }
 """Variant to the side of the write at which it is raised, and to the error: ``busy`` leaves the
-transaction open, ``io-lost`` takes it back, ``io-kept`` comes after it has become durable."""
+transaction open, ``io-lost`` takes it back, ``io-kept`` comes after it has become durable. Of a
+plain file ``io-lost`` takes back what was added since the last fsync (``open_files.cut_back``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Survey:
     ``threads``: a client may be called by another thread than the one that opened it. ``raises``:
     the errors (keys of ``RAISES``) that the store can be made to answer a durable write with.
     ``refuses``: it can be made to refuse a statement of a transaction, and the rest of it;
-    ``spoils``: to lose a whole transaction at one, as a file does that cannot be written.
+    ``spoils``: to lose a whole transaction at one, or what goes out to a file, for want of room.
     ``resumes``: recovery hands back what is to be sent again. ``servers``: the endpoints of the
     servers that the suite started for the ledger, and may kill; ``links``: of all whose way may
     lead through a proxy.
@@ -253,8 +254,9 @@ _CHANGES: Final = ("empty ", "flush ", "write ", "truncate ")
 _MOVES: Final = ("replace ", "rename ", "link ")
 _ACQUIRES: Final = (
     *("flock LOCK_EX", "flock LOCK_SH", "lockf LOCK_EX", "lockf LOCK_SH"),
-    *("lockf F_LOCK", "lockf F_TLOCK"),
+    *("lockf F_LOCK", "lockf F_TLOCK", "fcntl F_RDLCK", "fcntl F_WRLCK"),
 )
+_RELEASES: Final = ("flock LOCK_UN", "lockf LOCK_UN", "lockf F_ULOCK", "fcntl F_UNLCK")
 """How the probe for files (``chaos/probes``) writes these down."""
 
 
@@ -279,18 +281,22 @@ def _writes_before_effect(steps: tuple[Step, ...]) -> int:
 
 
 def held_points(survey: Survey, op: str) -> tuple[Point, ...]:
-    """Where one caller can be held inside an operation while another acts: after every statement
-    and before every durable write, up to the moment before a guarded ledger's effect leaves.
+    """Where one caller can be held inside an operation while another acts: after every statement,
+    before every durable write, and before a lock that it asks for with something already learnt
+    or done, up to the moment before a guarded ledger's effect leaves.
 
     Not right after a file lock was taken: nothing has been looked at under it that could be old
     by now, and the other would only wait."""
     found = []
     steps = survey.steps.get(op, ())
-    aside = _aside(steps)
+    aside, gaps = _aside(steps), _before_locks(steps)
     for step in steps:
         if step.kind == "effect":
             found.append(Point(op, "effect", "before", 1))
             break
+        if step in gaps:
+            found.append(Point(op, step.kind, "before", step.nth))
+            continue
         if step.text.startswith(_ACQUIRES) or (step.kind == "write" and step.nth in aside):
             continue
         if step.kind in ("statement", "begin") and step.side == "after":
@@ -298,6 +304,39 @@ def held_points(survey: Survey, op: str) -> tuple[Point, ...]:
         elif step.kind not in ("statement", "begin", "reply") and step.side == "before":
             found.append(Point(op, step.kind, "before", step.nth))
     return tuple(found)
+
+
+def _before_locks(steps: tuple[Step, ...]) -> frozenset[Step]:
+    """The locks before which what the operation knows may grow old, at a moment that has no point
+    of its own: a file lock goes silently when its descriptor is closed, so that behind the last
+    look under it others may act; and behind a durable write nobody is held. What is made or
+    opened to be locked tells nothing."""
+    found, gap, locked = set(), False, False
+    files = {_named(step) for step in steps if step.text.startswith(_ACQUIRES)}
+    for step in steps:
+        if _locks_all(step):
+            if gap and step.side == "before":
+                found.add(step)
+            gap, locked = False, locked or step.kind == "statement"
+        elif step.text.startswith(_RELEASES):
+            gap = locked = False
+        elif step.side == "after" and not (
+            step.text.startswith(("create ", "open ")) and _named(step) in files
+        ):
+            gap = locked or step.kind == "write"
+    return frozenset(found)
+
+
+def _locks_all(step: Step) -> bool:
+    """Others wait from here on: a file lock, or a transaction that begins with SQLite's."""
+    words = step.text.upper()
+    if step.kind == "begin":
+        return "IMMEDIATE" in words or "EXCLUSIVE" in words
+    return step.kind == "statement" and step.text.startswith(_ACQUIRES)
+
+
+def _named(step: Step) -> str:
+    return step.text.rpartition(" ")[2]
 
 
 _ENDS: Final = ("COMMIT", "END", "ROLLBACK", "ABORT")
@@ -318,6 +357,21 @@ def inner_statements(survey: Survey, op: str) -> Iterator[Point]:
             inside = inside and words.startswith("ROLLBACK TO")
         elif inside and step.side == "before":
             yield Point(op, "statement", "before", step.nth)
+
+
+_BYTES_OUT: Final = ("flush ", "write ")
+
+
+def failing_changes(survey: Survey, op: str) -> Iterator[Point]:
+    """Where a disk that is full or fails is met: before each change of rows inside a transaction,
+    and wherever bytes go out to a file, which its close may do."""
+    inner = set(inner_changes(survey, op))
+    for step in survey.steps.get(op, ()):
+        point = Point(op, step.kind, "before", step.nth)
+        closes = step.kind == "write" and step.text.startswith("close ")
+        goes_out = step.kind == "statement" and step.text.startswith(_BYTES_OUT)
+        if step.side == "before" and (closes or goes_out or point in inner):
+            yield point
 
 
 _CHANGING: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE")

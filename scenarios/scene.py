@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from ..chaos.events import Approved, Note, Phase
+from ..chaos.events import Approved, Note, Phase, Released
 from ..chaos.handle import NodeHandle
 from ..idempotent_sink.labels import make_label
 from ..targets.declaration import Declaration, Facts
@@ -111,11 +111,18 @@ class Scene:
         self.survivor = None if apart else node
         return node, view
 
+    @property
+    def _struck(self) -> bool:
+        """A process was killed, or a store failed."""
+        said = (line.event for line in self.stage.recorder.lines)
+        failed = (isinstance(x, Released) and x.how.startswith("raise ") for x in said)
+        return bool(self.stage.tally.kills) or any(failed)
+
     def _opened(self, node: NodeHandle, executor: str, skew_s: float = 0.0) -> NodeHandle:
         """Raises ``Abandoned`` where the ledger does not open, or is another than was surveyed."""
         answer = self.stage.open(node, executor, skew_s=skew_s)
-        if answer.why == "unclassified" and self.stage.tally.kills:
-            # nobody may be able to, since the kill: a second process tells that from a chance
+        if answer.why == "unclassified" and self._struck:
+            # nobody may be able to, since then: a second process tells that from a chance
             self.stage.dismiss(node)
             node = self.stage.node()
             answer = self.stage.open(node, executor, skew_s=skew_s)

@@ -20,7 +20,7 @@ from ..targets.replies import Recovered
 from .calls import PLAIN, Arm, Pending, Subject, Twist
 from .client import Client, approve
 from .moves import as_executor, child_of, close, delegate, release, revoke
-from .placement import RAISES, Step, Survey, inner_changes, inner_statements
+from .placement import RAISES, Step, Survey, failing_changes, inner_statements
 from .stage import Stage
 
 
@@ -196,10 +196,10 @@ def _refuses(survey: Survey, stage: Stage, facts: Facts) -> bool:
 
 
 def _spoils(survey: Survey, stage: Stage, facts: Facts) -> bool:
-    """Whether the store really loses a transaction at a change, of the first operation that makes
-    one inside its own."""
+    """Whether the store really loses a transaction at a change, or has no room for what goes out to
+    a file, of the first operation with any."""
     for op in ("issue", "prepare", "execute"):
-        for point in inner_changes(survey, op):
+        for point in failing_changes(survey, op):
             return _fails(stage, facts, "spoils", point, "io")
     return False
 

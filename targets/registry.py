@@ -259,6 +259,16 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "a file is written over in place",
     ),
+    "broken/two-locks": Entry(
+        "broken.two_locks:TwoLocks",
+        "broken",
+        "a coupon is chosen under one file lock and taken under the next",
+    ),
+    "broken/log-best-effort": Entry(
+        "broken.log_best_effort:LogBestEffort",
+        "broken",
+        "a line that the disk has no room for is passed over",
+    ),
     "broken/lease-frees": Entry(
         "broken.lease_frees:LeaseFrees",
         "broken",

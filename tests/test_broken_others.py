@@ -22,6 +22,7 @@ from admitone.targets.broken.recover_stops import RecoverStops
 from admitone.targets.broken.release_after_effect import ReleaseAfterEffect
 from admitone.targets.broken.release_by_stranger import ReleaseByStranger
 from admitone.targets.broken.torn_file import TornFile
+from admitone.targets.broken.two_locks import TwoLocks
 from admitone.targets.contract import (
     Admission,
     Busy,
@@ -49,7 +50,7 @@ OVER_OTHERS = (
     RecoverStops,
 )
 
-IN_FILES = (TornFile,)
+IN_FILES = (TornFile, TwoLocks)
 
 
 @pytest.fixture

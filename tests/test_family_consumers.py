@@ -63,6 +63,8 @@ def test_the_reference_is_not_accused_whoever_meets(scratch: Path) -> None:
         ("builtin:broken/MI1", "held.issue.statement2.after.b1.idem.s0", "AO101"),
         ("builtin:broken/MP1", "held.prepare.statement2.after.b1.idem.s0", "AO104"),
         ("builtin:broken/MP4b", "held.prepare.statement4.after.b2.idem.s0", "AO102"),
+        ("builtin:broken/two-locks", "held.prepare.statement3.before.b1.ctrl.s0", "AO104"),
+        ("builtin:broken/two-locks", "held.prepare.statement3.before.b2.idem.s0", "AO201"),
         (TIMED_OUT, "held.impatient.prepare.write1.before.b2.idem.s0", "AO405"),
         (NOT_IN_TIME, "held.impatient.commit.write1.before.b2.idem.s0", "AO701"),
     ],

@@ -137,6 +137,11 @@ def test_sampling_widens_budgets_and_nothing_else() -> None:
         ("builtin:broken/audit-best-effort", "statement.issue.b1.idem", "AO701"),
         ("builtin:broken/audit-best-effort", "statement.prepare.b1.idem", "AO104"),
         ("builtin:broken/audit-best-effort", "statement.commit.b1.idem", "AO701"),
+        ("builtin:broken/log-best-effort", "statement.issue.b1.idem", "AO802"),
+        ("builtin:broken/log-best-effort", "statement.prepare.b1.idem", "AO105"),
+        ("builtin:broken/log-best-effort", "statement.commit.b1.idem", "AO701"),
+        ("py:tests.log_ledgers:SyncsIfItCan", "FP1.write1.io-lost.recover.b1.idem", "AO701"),
+        ("py:tests.log_ledgers:TornByAFullDisk", "statement.prepare.b1.idem", "AO806"),
         ("builtin:broken/MA2", "FP4.write1.kill.retry.b1.idem", "AO703"),
         ("builtin:broken/recover-stops", "several.refused.b1.idem", "AO301"),
         ("builtin:broken/recover-stops", "several.silent.b2.ctrl", "AO301"),
@@ -192,7 +197,8 @@ def test_nothing_committed_is_required_where_an_admission_is_final(scratch: Path
         ("builtin:correct/counter", ("issue", "prepare", "commit")),
         ("builtin:correct/guarded", ("issue", "execute")),
         ("builtin:correct/plain", ("prepare",)),
-        ("builtin:correct/json-flock", ()),
+        ("builtin:correct/json-flock", ("issue", "prepare", "commit")),
+        ("builtin:correct/at-most-once", ("issue", "prepare", "commit")),
     ],
 )
 def test_a_spoiled_transaction_makes_nobody_guilty(

@@ -10,7 +10,6 @@ import socket
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -178,19 +177,138 @@ def test_an_io_error_comes_before_the_write_or_after_it(
     assert (work / "ledger").exists() is moved
 
 
-def test_a_file_is_never_busy_and_a_close_never_fails(notes: Notes, scratch: Path) -> None:
-    work = scratch / "work"
+def test_a_file_is_never_busy(notes: Notes, scratch: Path) -> None:
+    work, wish = scratch / "work", sight.Raise("busy")
     (work / "new").touch()
-    errors: tuple[Literal["busy"], Literal["io"]] = ("busy", "io")
-    for error in errors:
-        wish = sight.Raise(error)
-        notes.answer = ("write.before", wish)
+    for point in ("write.before", "statement.before"):
+        notes.answer = (point, wish)
         with sight.watched():
-            if error == "busy":
-                os.replace(work / "new", work / "ledger")  # noqa: PTH105
-            else:
-                (work / "ledger").write_text("x")
-        assert not wish.fired
+            os.replace(work / "new", work / "ledger")  # noqa: PTH105
+            os.replace(work / "ledger", work / "new")  # noqa: PTH105
+            by_number(work, b"line\n")
+    assert not wish.fired
+
+
+def by_number(work: Path, data: bytes) -> None:
+    fd = os.open(work / "ledger", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        os.write(fd, data)
+    finally:
+        os.close(fd)
+
+
+def by_flush(work: Path, data: bytes) -> None:
+    with (work / "ledger").open("ab") as file:
+        file.write(data)
+        file.flush()
+
+
+def by_close(work: Path, data: bytes) -> None:
+    with (work / "ledger").open("a") as file:
+        file.write(data.decode())
+
+
+def unbuffered(work: Path, data: bytes) -> None:
+    with (work / "ledger").open("ab", buffering=0) as file:
+        file.write(data)
+
+
+@pytest.mark.parametrize(
+    ("put", "point", "left"),
+    [
+        (by_number, "statement.before", b""),
+        (unbuffered, "statement.before", b""),
+        (by_flush, "statement.before", b"lin"),
+        (by_close, "write.before", b"lin"),
+    ],
+)
+def test_a_full_disk_takes_nothing_or_a_half(
+    notes: Notes, scratch: Path, put: Callable[[Path, bytes], None], point: str, left: bytes
+) -> None:
+    """As long as the call lasts, however often it tries; then there is room again."""
+    work, wish = scratch / "work", sight.Raise("io")
+    (work / "ledger").write_bytes(b"old\n")
+    notes.answer = (point, wish)
+    with sight.watched():
+        for _ in range(2):
+            with pytest.raises(OSError, match="No space left") as caught:
+                put(work, b"line\n..")
+            assert caught.value.errno == errno.ENOSPC
+            notes.answer = None
+            assert (work / "ledger").read_bytes() == b"old\n" + (left and b"line\n.."[:3])
+            left = left and b"lin"
+        assert wish.fired
+        (work / "other").touch()
+        (work / "other").unlink()
+        wish.over = True
+        put(work, b"new\n")
+    assert (work / "ledger").read_bytes().endswith(b"new\n")
+
+
+def test_what_a_file_object_could_not_get_rid_of_goes_out_later(
+    notes: Notes, scratch: Path
+) -> None:
+    work, wish = scratch / "work", sight.Raise("io")
+    notes.answer = ("statement.before", wish)
+    with sight.watched(), (work / "ledger").open("w") as file:
+        file.write("one\n")
+        with pytest.raises(OSError, match="No space left"):
+            file.flush()
+        assert (work / "ledger").read_text() == "on"
+        wish.over, notes.answer = True, None
+        file.flush()
+        assert (work / "ledger").read_text() == "one\n"
+
+
+def append(fd: int, _work: Path) -> None:
+    os.write(fd, b"two\n")
+
+
+def append_twice(fd: int, _work: Path) -> None:
+    os.write(fd, b"two\n")
+    os.pwrite(fd, b"three\n", 8)
+
+
+def write_over(fd: int, _work: Path) -> None:
+    os.write(fd, b"two\n")
+    os.pwrite(fd, b"ONE", 0)
+
+
+def meet_another(fd: int, work: Path) -> None:
+    os.write(fd, b"two\n")
+    other = ORIGINAL.os_open(work / "ledger", os.O_WRONLY | os.O_APPEND)
+    ORIGINAL.write(other, b"theirs\n")
+    ORIGINAL.close(other)
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        (append, b"one\n"),
+        (append_twice, b"one\n"),
+        (write_over, b"ONE\ntwo\n"),
+        (meet_another, b"one\ntwo\ntheirs\n"),
+    ],
+)
+def test_a_failed_fsync_loses_what_was_added(
+    notes: Notes, scratch: Path, change: Callable[[int, Path], None], left: bytes
+) -> None:
+    """And nothing else: neither what was synced before, nor what others wrote."""
+    work, wish = scratch / "work", sight.Raise("io")
+    (work / "ledger").touch()
+    with sight.watched():
+        fd = os.open(work / "ledger", os.O_RDWR)
+        os.write(fd, b"one\n")
+        os.fsync(fd)
+        change(fd, work)
+        notes.answer = ("write.before", wish)
+        with pytest.raises(OSError, match="Input/output"):
+            os.fsync(fd)
+        notes.answer = None
+        os.fsync(fd)
+        os.close(fd)
+    assert wish.fired
+    assert (work / "ledger").read_bytes() == left
 
 
 def test_uninstalling_gives_the_functions_back(scratch: Path) -> None:

@@ -257,7 +257,7 @@ def test_a_file_is_made_before_an_io_error_or_not_at_all(
 
 def steps(*texts: tuple[str, str]) -> tuple[Step, ...]:
     """Both points of each call, numbered as a node does."""
-    found, counts = [], {"statement": 0, "write": 0}
+    found, counts = [], {"begin": 0, "statement": 0, "write": 0}
     for kind, text in texts:
         counts[kind] += 1
         found += [Step(kind, side, counts[kind], text) for side in ("before", "after")]
@@ -286,6 +286,36 @@ def test_a_caller_is_held_where_it_knows_something() -> None:
         "write4.before",
         "statement4.after",
     ]
+
+
+FLOCK, READ = ("statement", "flock LOCK_EX|LOCK_NB lock"), ("statement", "read book")
+UNLOCK, MOVE = ("statement", "flock LOCK_UN lock"), ("write", "replace book.new book")
+SET, UNSET = ("statement", "fcntl F_WRLCK lock"), ("statement", "fcntl F_UNLCK lock")
+MADE, BEGIN = ("write", "create lock"), ("begin", "BEGIN IMMEDIATE")
+
+
+@pytest.mark.parametrize(
+    ("calls", "before"),
+    [
+        ((FLOCK, READ, MOVE), []),
+        ((MADE, FLOCK, READ), []),
+        ((READ, FLOCK, MOVE), []),  # held after the look, and nothing lies between
+        ((FLOCK, READ, UNLOCK, FLOCK, MOVE), []),  # held after the unlock
+        ((FLOCK, FLOCK, READ), []),
+        ((FLOCK, READ, FLOCK, MOVE), ["statement3"]),
+        ((SET, READ, SET, READ, UNSET, SET), ["statement3"]),
+        ((FLOCK, READ, MOVE, FLOCK, READ, FLOCK), ["statement3", "statement5"]),
+        ((MOVE, FLOCK, MOVE), ["statement1"]),
+        ((BEGIN, READ, ("write", "COMMIT"), BEGIN, READ), ["begin2"]),
+        ((("begin", "BEGIN"), ("write", "COMMIT"), ("begin", "BEGIN"), READ), []),
+    ],
+)
+def test_a_caller_is_held_before_a_lock_where_what_it_knows_grows_old(
+    calls: tuple[tuple[str, str], ...], before: list[str]
+) -> None:
+    held = held_points(Survey(("prepare",), {"prepare": steps(*calls)}), "prepare")
+    found = [f"{p.kind}{p.nth}" for p in held if p.side == "before" and p.kind != "write"]
+    assert found == before
 
 
 def test_a_file_aside_is_no_place_of_its_own() -> None:

@@ -22,18 +22,25 @@ T = TypeVar("T")
 
 
 def _fail(answer: Raise | None, name: str) -> None:
-    """A store in files fails by EIO, before a write or after it; it is never busy."""
+    """A store in files fails by EIO, before a durable write or after it; it is never busy."""
     if answer is not None and answer.error == "io":
         answer.fired = True
         raise OSError(errno.EIO, os.strerror(errno.EIO), name)
 
 
 def write(
-    verb: str, name: str, action: Callable[[], T], undo: Callable[[T], None] | None = None
+    verb: str,
+    name: str,
+    action: Callable[[], T],
+    undo: Callable[[T], None] | None = None,
+    lose: Callable[[], None] | None = None,
 ) -> T:
     """A durable write of what has this name. ``undo`` gives back what the action has opened,
-    where an error keeps it from the caller."""
-    _fail(report("write", "before", f"{verb} {name}"), name)
+    where an error keeps it from the caller; ``lose`` takes away what an error before it loses."""
+    answer = report("write", "before", f"{verb} {name}")
+    if lose is not None and answer is not None and answer.error == "io":
+        lose()
+    _fail(answer, name)
     result = action()
     try:
         _fail(report("write", "after", f"{verb} {name}"), name)

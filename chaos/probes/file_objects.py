@@ -12,9 +12,19 @@ from collections.abc import Callable
 from functools import partial, update_wrapper
 from typing import Any, Final
 
-from . import durable, looks, open_files, sight
+from . import durable, looks, open_files, room, sight
 from .open_files import ORIGINAL, File, close_file, file_of, name_at
-from .sight import around
+from .sight import around, report
+
+
+def _out(text: str, action: Callable[[], Any], *, torn: bool) -> Any:
+    """Let bytes go out to the kernel, unless there is no room for them."""
+    answer = report("statement", "before", text)
+    try:
+        room.fill(answer, torn=torn)
+        return action()
+    finally:
+        report("statement", "after", text)
 
 
 class _Probed:
@@ -35,12 +45,13 @@ class _Probed:
         file.wrote(self._sight_buffers)
         if self._sight_buffers or not sight.watching:
             return stock.write(data)
-        return around("statement", f"write {file.name}", partial(stock.write, data))
+        return _out(f"write {file.name}", partial(stock.write, data), torn=False)
 
     def truncate(self, *size: Any) -> Any:
         stock: Any = super()
         if self._sight_file is not None:
             self._sight_file.wrote(buffered=False)
+            self._sight_file.grew = False
         return stock.truncate(*size)
 
     def flush(self) -> None:
@@ -52,7 +63,7 @@ class _Probed:
         file.within = True
         try:
             if sight.watching and file.buffered:
-                around("statement", f"flush {file.name}", stock.flush)
+                _out(f"flush {file.name}", stock.flush, torn=True)
             else:
                 stock.flush()
             file.buffered = False
@@ -74,7 +85,8 @@ class _Probed:
 
 
 class _ReadRaw(io.FileIO):
-    """The lowest layer of every file object: nothing is read from the kernel but by it."""
+    """The lowest layer of every file object: nothing is read from the kernel but by it, and
+    nothing written."""
 
     _sight_reads: File | None = None
 
@@ -91,6 +103,14 @@ class _ReadRaw(io.FileIO):
 
     def readinto(self, buffer: Any, /) -> Any:
         return self._seen(partial(super().readinto, buffer))
+
+    def write(self, data: Any, /) -> Any:
+        file = self._sight_reads
+        if file is None:
+            return super().write(data)
+        if sight.watching:
+            data = room.fitting(data, file.name)
+        return open_files.measured(file, partial(super().write, data))
 
 
 class _ProbedText(_Probed, io.TextIOWrapper):

@@ -20,10 +20,10 @@ from collections.abc import Callable
 from functools import partial, update_wrapper
 from typing import Any, Final, TypeVar
 
-from . import durable, looks, open_files, sight
+from . import durable, looks, open_files, room, sight
 from .file_objects import open_probed
-from .open_files import ORIGINAL, close_file, file_of, folder_of
-from .sight import around
+from .open_files import ORIGINAL, close_file, cut_back, file_of, folder_of, measured
+from .sight import around, report
 
 T = TypeVar("T")
 
@@ -61,9 +61,18 @@ def _bytes_out(verb: str, stock: Callable[..., T]) -> Callable[..., T]:
         if file is None:
             return stock(fd, *args, **named)
         file.wrote(buffered=False)
+        action = partial(stock, fd, *args, **named)
         if not sight.watching:
-            return stock(fd, *args, **named)
-        return around("statement", f"{verb} {file.name}", partial(stock, fd, *args, **named))
+            return action()
+        text = f"{verb} {file.name}"
+        answer = report("statement", "before", text)
+        try:
+            if verb == "write":
+                room.fill(answer, torn=False)
+                room.refuse(file.name)
+            return measured(file, action)
+        finally:
+            report("statement", "after", text)
 
     return put
 
@@ -79,7 +88,8 @@ def _sync(verb: str, stock: Callable[[Any], None]) -> Callable[[Any], None]:
             elif sight.watching:
                 name = folder_of(number)
         if sight.watching and name is not None:
-            durable.write(verb, name, partial(stock, fd))
+            lose = None if file is None else partial(cut_back, file)
+            durable.write(verb, name, partial(stock, fd), lose=lose)
         else:
             stock(fd)
         if file is not None and not file.buffered:

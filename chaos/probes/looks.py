@@ -2,7 +2,8 @@
 
 A read from the kernel, ``stat`` and what is built on it (``exists``, ``is_file``, ``getsize``),
 ``access``, a listing, and the open of a file that is not there are *statements*; so are the calls
-of ``flock`` and ``lockf``. Whoever is held after one acts on what it saw before others went on.
+of ``flock``, ``lockf`` and ``fcntl`` that lock. Whoever is held after one acts on what it saw
+before others went on.
 ``lstat`` and ``fstat`` are left alone: libraries call them by the dozen, to resolve paths.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -22,6 +24,12 @@ T = TypeVar("T")
 
 _FLOCK: Final = ("LOCK_SH", "LOCK_EX", "LOCK_UN", "LOCK_NB")
 _LOCKF: Final = ("F_ULOCK", "F_LOCK", "F_TLOCK", "F_TEST")
+_TYPES: Final = ("F_RDLCK", "F_WRLCK", "F_UNLCK")
+_SETLK: Final = frozenset(
+    getattr(fcntl, word)
+    for word in ("F_SETLK", "F_SETLKW", "F_OFD_SETLK", "F_OFD_SETLKW")
+    if hasattr(fcntl, word)
+)
 
 
 def missed(path: Any, folder: int | None = None) -> None:
@@ -99,6 +107,24 @@ def _locks(verb: str, stock: Callable[..., T], words: Callable[[int], str]) -> C
     return lock
 
 
+def _fcntl(fd: Any, cmd: int, arg: Any = 0, /) -> Any:
+    """Most of its commands lock nothing."""
+    name = _locked(fd) if sight.watching and cmd in _SETLK else None
+    if name is None:
+        return ORIGINAL.fcntl(fd, cmd, arg)
+    text = f"fcntl {_lock_type(arg)} {name}"
+    return around("statement", text, partial(ORIGINAL.fcntl, fd, cmd, arg))
+
+
+def _lock_type(arg: Any) -> str:
+    """What a ``struct flock`` asks for: its first short integer."""
+    try:
+        asked = int.from_bytes(memoryview(arg).cast("B")[:2], sys.byteorder)
+    except TypeError:
+        return "F_SETLK"
+    return next((word for word in _TYPES if asked == getattr(fcntl, word)), "F_SETLK")
+
+
 def _locked(fd: Any) -> str | None:
     try:
         number = fd if isinstance(fd, int) else fd.fileno()
@@ -132,5 +158,6 @@ PROBES: Final[dict[str, Any]] = {
 LOCKS: Final[dict[str, Any]] = {
     "flock": _locks("flock", ORIGINAL.flock, _flags),
     "lockf": _locks("lockf", ORIGINAL.lockf, _flags),
+    "fcntl": _fcntl,
 }
 """By their names in ``fcntl``."""

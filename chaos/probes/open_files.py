@@ -11,11 +11,12 @@ import io
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from . import sight
+from . import room, sight
 from .sight import report
 
 T = TypeVar("T")
@@ -53,6 +54,7 @@ class Originals:
     scandir: Callable[..., Any] = os.scandir
     flock: Callable[..., None] = fcntl.flock
     lockf: Callable[..., Any] = fcntl.lockf
+    fcntl: Callable[..., Any] = fcntl.fcntl
     os_lockf: Callable[..., None] = os.lockf
 
 
@@ -64,7 +66,8 @@ root: str | None = None
 @dataclass(slots=True)
 class File:
     """One open file below the root. ``dirty``: it has writes that no fsync has covered;
-    ``buffered``: some of them are still in this process."""
+    ``buffered``: some of them are still in this process. ``synced_size``: how long it was before
+    these; ``size``: after the last one that reached the kernel; ``grew``: each only added to it."""
 
     name: str
     fd: int
@@ -72,8 +75,14 @@ class File:
     dirty: bool = False
     buffered: bool = False
     within: bool = False
+    synced_size: int = 0
+    size: int = 0
+    grew: bool = True
 
     def wrote(self, buffered: bool) -> None:
+        if not self.dirty:
+            self.synced_size = self.size = os.fstat(self.fd).st_size
+            self.grew = True
         self.dirty = True
         self.buffered = self.buffered or buffered
 
@@ -86,6 +95,7 @@ def below(folder: Path | None) -> None:
     global root  # noqa: PLW0603  # one per process, set before the fork
     root = None if folder is None else os.path.realpath(folder)
     known.clear()
+    room.empty()
 
 
 def name_of(path: str) -> str | None:
@@ -147,12 +157,33 @@ def folder_of(fd: int) -> str | None:
         return None
 
 
+def measured(file: File, put: Callable[[], T]) -> T:
+    """Put bytes of this process out to the kernel, and see what that makes of the file."""
+    before = os.fstat(file.fd).st_size
+    count = put()
+    file.size = os.fstat(file.fd).st_size
+    file.grew = file.grew and file.size - before == count
+    return count
+
+
+def cut_back(file: File) -> None:
+    """An fsync fails, and with it goes what it was to make durable: a network file system throws
+    away what its server did not take, and the file is as long as that says. Only where
+    bytes were added, and by nobody else since: of what was written over nobody can say which of the
+    pages are lost, so all of them stay."""
+    with suppress(OSError):
+        ours = os.fstat(file.fd).st_size == file.size > file.synced_size
+        if file.dirty and file.grew and ours:
+            os.truncate(f"/proc/self/fd/{file.fd}", file.synced_size)
+
+
 def close_file(file: File, action: Callable[[], T]) -> T:
-    """No failure is put here: what a failed close leaves in the buffers is the kernel's secret."""
+    """The only failure that is put here is that what is still in this process finds no room: what
+    else a failed close leaves behind is the kernel's secret."""
     known.pop(file.fd, None)
     if not (sight.watching and file.dirty):
         return action()
-    report("write", "before", f"close {file.name}")
+    room.fill(report("write", "before", f"close {file.name}"), torn=True)
     result = action()
     report("write", "after", f"close {file.name}")
     return result

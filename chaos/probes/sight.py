@@ -35,19 +35,23 @@ class Raise:
               PostgreSQL, where only a serializable one fails so, it is rolled back. Before a
               statement in a PostgreSQL transaction: a deadlock, which aborts the transaction.
     ``io``    before: not done, and the transaction gone with it; after: done all the same. Before a
-              change of rows in a SQLite transaction: neither that nor the rest of it.
+              change of rows in a SQLite transaction: neither that nor the rest of it. Before bytes
+              go out to a file: no room for them (``room``), while the call lasts.
 
     ``fired`` turns True when the probe really raised. It stays False where the store could not
-    fail so at this point, or where the probe does not control the boundary.
+    fail so at this point, or where the probe does not control the boundary. ``over`` is for the
+    observer to set, when the call has ended in which it wished so.
     """
 
     error: Literal["busy", "io"]
     fired: bool = False
+    over: bool = False
 
 
 class Observer(Protocol):
     """Who is told. ``point`` may block; its answer counts at ``write`` points, and before the
-    statements of a PostgreSQL transaction and the changes of one of SQLite."""
+    statements of a PostgreSQL transaction, the changes of one of SQLite, and bytes that go out to a
+    file."""
 
     def point(self, kind: Kind, side: Side, text: str) -> Raise | None: ...
 

@@ -1,8 +1,8 @@
-"""AO806: a ledger is of use again after a process of it was killed.
+"""AO806: a ledger is of use again after a process of it was killed, or its store failed once.
 
 Everything else judges what a ledger says. One that cannot be opened any more, or that raises at
 every call, says nothing, and keeps every bound. What nobody classified is otherwise the adapter's
-own matter; here the same adapter was answered in the same schedule, before the kill.
+own matter; here the same adapter was answered in the same schedule, before that.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ def _useful_again(story: Story) -> Ruling:
     worked = next((c for c in calls if c.op in USES and _answered(c)), None)
     opened = next((c for c in calls if c.op == "open" and c.granted), None)
     before = worked or opened
-    kills = [seq for seq in story.kills if before is not None and before.ended < seq]
-    if before is None or not kills or not story.labels:
+    moments = sorted((*story.kills, *story.errors))
+    blows = [seq for seq in moments if before is not None and before.ended < seq]
+    if before is None or not blows or not story.labels:
         return docket.ruling()
-    for number, killed in enumerate(kills):
-        until = kills[number + 1] if number + 1 < len(kills) else None
-        docket.tried(any(c.began > killed and (until is None or c.began < until) for c in calls))
-    silent = _since_it_was_last_of_use(story, calls, kills)
+    for number, struck in enumerate(blows):
+        until = blows[number + 1] if number + 1 < len(blows) else None
+        docket.tried(any(c.began > struck and (until is None or c.began < until) for c in calls))
+    silent = _since_it_was_last_of_use(story, calls, blows)
     opens = [c for c in silent if c.op == "open"]
     uses = [c for c in silent if c.op in USES]
     if len(opens) >= OPENS_CERTAIN or len(uses) >= USES_CERTAIN:
         last = silent[-1].replied
         docket.breach(
             story.labels[0].label,
-            f"calls answered since a process was killed = 0 of {len(opens) + len(uses)}",
-            "what was answered before is answered again, by fresh processes, after the kill",
+            f"calls answered since the fault = 0 of {len(opens) + len(uses)}",
+            "what was answered before is answered again, by fresh processes, after the fault",
             f"{silent[-1].op} raised: {last.detail[:200] if last is not None else ''}",
             (before.ended, *(call.ended for call in silent[:6])),
         )
@@ -48,16 +49,16 @@ def _useful_again(story: Story) -> Ruling:
 
 
 def _since_it_was_last_of_use(
-    story: Story, calls: list[CallStory], kills: list[int]
+    story: Story, calls: list[CallStory], blows: list[int]
 ) -> list[CallStory]:
-    """The calls that raised in processes opened after a kill, with nothing in their way, since the
+    """The calls that raised in processes opened after a fault, with nothing in their way, since the
     last time that anybody was answered."""
     fresh: set[str] = set()
     silent: list[CallStory] = []
     for call in calls:
         node = call.invoked.node
-        after_a_kill = any(seq < call.began for seq in kills)
-        if call.op == "open" and after_a_kill:
+        after_one = any(seq < call.began for seq in blows)
+        if call.op == "open" and after_one:
             fresh.add(node)
         if call.op not in (*USES, "open"):
             continue
@@ -87,15 +88,16 @@ def _standing(story: Story, call: CallStory) -> bool:
 CHECKS = (
     Check(
         "AO806",
-        "the ledger is of no use after a kill",
+        "the ledger is of no use after a fault",
         None,
         "the paper, table 6: recovery after each failure point; liveness once faults have ended",
-        "The ledger had been answering in this schedule. Then a process of it was killed, and no "
-        "fresh process could open the store since then, or every call of one raised what "
-        "classify() does not name.",
+        "The ledger had been answering in this schedule. Then a process of it was killed, or "
+        "its disk was full or failed once, and no fresh process could open the store since then, "
+        "or every call of one raised what classify() does not name.",
         "A file is written in place, or in two steps, and read as if in one (a torn line, an empty "
         "file, a half-written header); or a lock file of the dead is taken for one of the living.",
-        "Write aside and rename, or cut off what is torn when opening; bind locks to the process.",
+        "Write aside and rename, or cut off what is torn before anything is read or appended; bind "
+        "locks to the process.",
         _useful_again,
     ),
 )

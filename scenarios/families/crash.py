@@ -7,7 +7,7 @@ The first parameter of a plan is the failure point, and the others say where exa
 * ``crash_recoverer``: FP11 and FP12, where the one that recovers is killed;
 * ``crash_gap``: FP7, where the sink is killed;
 * ``crash_beside``: the four points of Revoke and Delegate;
-* ``crash_statement``: a change inside a transaction fails, and SQLite takes that back whole;
+* ``crash_statement``: a change fails inside a transaction of SQLite's, or on its way to a file;
 * ``crash_several``: two units are left, and with one of them recovery can come to no end;
 * ``crash_elsewhere``: whoever recovers is an interpreter of its own.
 

@@ -1,8 +1,10 @@
-"""One change of an operation's transaction fails, and SQLite takes the transaction back with it.
+"""One change of an operation fails, for a disk that is full or failing.
 
-A file that cannot be written (a full or a failing disk) does that. The error is raised at the
-statement, and whoever catches it there is in no transaction any more: what it sends next is on its
-own, and the driver's commit has nothing to do and says nothing. Every change that the operation
+In a transaction of SQLite's the error is raised at the statement, and takes the transaction back
+with it. Whoever catches it there is in no transaction any more: what it sends next is on its own,
+and the driver's commit has nothing to do and says nothing. Of bytes that go out to a plain file
+none are written, or a part (``chaos/probes/room.py``), and there is no room until the operation has
+ended: whoever catches that error and says "done" has kept nothing. Every change that the operation
 makes is struck in turn, each time under an authorization of its own; then everybody is healed,
 recovered, drained and read as if alone.
 """
@@ -15,7 +17,7 @@ from typing import Final
 from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
 from ..client import Client
-from ..placement import Place, inner_changes
+from ..placement import Place, failing_changes
 from ..plan import Plan, PlanProblem
 from ..race import RACE
 from ..scene import Scene
@@ -36,7 +38,7 @@ def placed(subject: Subjects, family: str) -> Iterator[Plan]:
 def _operations(subject: Subjects) -> tuple[str, ...]:
     survey = subject.survey
     tried = ("issue", admitting(survey), "commit") if survey.spoils else ()
-    return tuple(op for op in tried if any(True for _ in inner_changes(survey, op)))
+    return tuple(op for op in tried if any(True for _ in failing_changes(survey, op)))
 
 
 def run(plan: Plan, scene: Scene) -> None:
@@ -46,7 +48,7 @@ def run(plan: Plan, scene: Scene) -> None:
         Subjects(plan.target, scene.declaration, scene.survey)
     ):
         raise PlanProblem(f"{plan.id}: this target has no such statements now")
-    points = list(inner_changes(scene.survey, op))
+    points = list(failing_changes(scene.survey, op))
     clients = [scene.approve(plan.budget) for _ in points]
     victim = scene.victim(clients[0].executor)
     scene.phase("hurt")

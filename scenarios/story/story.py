@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...chaos.events import Approved, Killed, Phase
+from ...chaos.events import Approved, Killed, Phase, Released
 from ...targets.declaration import Declaration, Facts
 from ...targets.terms import Approval
 from ..history import Header, History
@@ -30,6 +30,7 @@ class Story:
     labels: tuple[LabelStory, ...]
     disturbances: tuple[Disturbance, ...]
     kills: tuple[int, ...]
+    errors: tuple[int, ...]
     phases: dict[str, int]
 
     @property
@@ -100,8 +101,14 @@ def tell(history: History) -> Story:
         tuple(labels.values()),
         find_disturbances(history, sink),
         tuple(x.stamp.seq for x in history.lines if isinstance(x.event, Killed)),
+        tuple(x.stamp.seq for x in history.lines if _fails(x.event)),
         phases,
     )
+
+
+def _fails(event: object) -> bool:
+    """A store was made to fail there."""
+    return isinstance(event, Released) and event.how.startswith("raise ")
 
 
 def _labels(history: History) -> list[tuple[str, LabelStory]]:

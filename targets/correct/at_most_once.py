@@ -128,6 +128,8 @@ class Turn:
 class OnceLog:
     """The library. ``genuine`` verifies receipts."""
 
+    turn_class: type[Turn] = Turn
+
     def __init__(self, path: Path, wait_s: float, genuine: Callable[[c.Receipt], bool]) -> None:
         self._path, self._wait_s, self._genuine = path, wait_s, genuine
 
@@ -136,7 +138,7 @@ class OnceLog:
         file = os.open(self._path, os.O_RDWR)
         try:
             self._wait_for(file)
-            yield Turn(file)
+            yield self.turn_class(file)
             os.fsync(file)
         finally:
             os.close(file)  # and with it goes the lock
@@ -273,6 +275,7 @@ class AtMostOnceTarget:
     """The adapter. Each claim is a promise of the library, quoted."""
 
     name = c.TargetName("once-log", "library", "1")
+    log_class: type[OnceLog] = OnceLog
     declaration = c.Declaration(
         c.Facts(
             keyed_by="confirmation",
@@ -308,7 +311,7 @@ class AtMostOnceTarget:
         def genuine(receipt: c.Receipt) -> bool:
             return ids.receipt_is_genuine(env.trust.receipt_key, receipt)
 
-        log = OnceLog(env.workspace / str(store), min(WAIT_S, env.patience_s / 2), genuine)
+        log = self.log_class(env.workspace / str(store), min(WAIT_S, env.patience_s / 2), genuine)
         return AtMostOnceLedger(log, env.trust.confirmation_key)
 
     def inspect(self, store: c.Json, approval: c.Approval) -> c.View:
