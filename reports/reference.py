@@ -101,8 +101,8 @@ def _failure_points() -> Iterator[str]:
     yield "store can raise (busy; an error with the write lost, or kept). Of a plain file, a"
     yield "failed `fsync` loses the bytes that were added since the last one, as a network file"
     yield "system does, and keeps what was written over. On a full disk (topic `statement`)"
-    yield "`os.write` writes nothing and a flush a half, until the call has ended. At FP7 the sink is"
-    yield "killed, at FP11 and FP12 whoever recovers, once and twice."
+    yield "`os.write` writes nothing and a flush a half, until the call has ended. At FP7 the sink"
+    yield "is killed, at FP11 and FP12 whoever recovers, once and twice."
     yield from ("", "| point | split ledger | guarded ledger | durable by then |")
     yield "| -- | -- | -- | -- |"
     split, guarded = places(SPLIT), places(GUARDED)
