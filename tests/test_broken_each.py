@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from admitone.targets.broken.audit_best_effort import AuditBestEffort
 from admitone.targets.broken.audit_trimmed import KEPT, AuditTrimmed
 from admitone.targets.broken.close_keeps import CloseKeeps
 from admitone.targets.broken.commit_asks_again import CommitAsksAgain
@@ -57,6 +58,7 @@ RIGHT_ALONE = (
     DelegateAsAsked,
     RevokeOneRecord,
     CloseKeeps,
+    AuditBestEffort,
     KinUnrecorded,
     RevokeCountsOwn,
     SharedKey,

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from admitone.targets.broken.lease_frees import LeaseFrees
+from admitone.targets.broken.log_best_effort import LogBestEffort
 from admitone.targets.broken.me3 import ME3
 from admitone.targets.broken.me4 import ME4
 from admitone.targets.broken.mp4a import MP4a
@@ -50,7 +51,7 @@ OVER_OTHERS = (
     RecoverStops,
 )
 
-IN_FILES = (TornFile, TwoLocks)
+IN_FILES = (TornFile, TwoLocks, LogBestEffort)
 
 
 @pytest.fixture

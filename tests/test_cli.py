@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from admitone.cli import main
-from admitone.scenarios.families import held, stress
+from admitone.scenarios.families import held, neighbours, stress
 from tests.front_door import REPORT, Ran, admitone_in
 
 GOOD = "correct/counter/crash:FP8.kill.retry.b2.idem.s17@1"
@@ -162,8 +162,8 @@ def test_nothing_to_try_is_a_mistake(
     say: Say, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (scratch / "targets.py").write_text(MODULES["targets"])
-    monkeypatch.setattr(held, "placed", lambda *_: ())
-    monkeypatch.setattr(stress, "placed", lambda *_: ())
+    for topic in (held, stress, neighbours):
+        monkeypatch.setattr(topic, "placed", lambda *_: ())
     message = say("run", "py:targets:Quiet", "--family", "consumers")
     assert "py:targets:Quiet: nothing in consumers can be tried" in message
     assert "env.at" in message
