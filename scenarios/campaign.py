@@ -45,7 +45,7 @@ VARIANT_TOKENS: Final = frozenset(
 PATIENCE: Final = 4.0
 """How many times its time a profile may take to finish its required set."""
 
-CHUNK: Final = 8
+CHUNK: Final = 4
 """Plans that a worker is given at once; a search, which is many schedules, counts for as many."""
 
 DISMISS_S: Final = 10.0
