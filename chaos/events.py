@@ -132,6 +132,11 @@ class Released:
     node: str
     how: str
 
+    @property
+    def raises(self) -> bool:
+        """Its store was made to fail there."""
+        return self.how.startswith("raise ")
+
 
 @dataclass(frozen=True, slots=True)
 class Killed:

@@ -115,7 +115,7 @@ class Scene:
     def _struck(self) -> bool:
         """A process was killed, or a store failed."""
         said = (line.event for line in self.stage.recorder.lines)
-        failed = (isinstance(x, Released) and x.how.startswith("raise ") for x in said)
+        failed = (isinstance(x, Released) and x.raises for x in said)
         return bool(self.stage.tally.kills) or any(failed)
 
     def _opened(self, node: NodeHandle, executor: str, skew_s: float = 0.0) -> NodeHandle:

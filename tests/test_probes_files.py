@@ -71,7 +71,7 @@ def elsewhere(work: Path) -> None:
         file.write("x")
         file.flush()
         os.fsync(file)
-    os.replace(work.parent / "work-of-others", work.parent / "out")  # noqa: PTH105
+    os.replace(work.parent / "work-of-others", work.parent / "out")  # noqa: PTH105  # it is probed
     assert (work.parent / "out").read_text() == "x"
     assert not (work / ".." / "nothing").exists()
     (work.parent / "folder").mkdir()
@@ -147,7 +147,7 @@ def test_errors_are_those_of_the_stock_functions(notes: Notes, scratch: Path) ->
     work = scratch / "work"
     with sight.watched():
         with pytest.raises(FileNotFoundError):
-            os.replace(work / "nothing", work / "ledger")  # noqa: PTH105
+            os.replace(work / "nothing", work / "ledger")  # noqa: PTH105  # the call that is probed
         with pytest.raises(ValueError, match="binary mode doesn't take an encoding"):
             (work / "ledger").open("wb", encoding="utf-8")
         with pytest.raises(ValueError, match="can't have unbuffered text"):
@@ -159,7 +159,7 @@ def test_errors_are_those_of_the_stock_functions(notes: Notes, scratch: Path) ->
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fsync(10**6)
         with pytest.raises(TypeError):
-            os.replace(work)  # type: ignore[call-arg]  # noqa: PTH105
+            os.replace(work)  # type: ignore[call-arg]  # noqa: PTH105  # the call that is probed
     assert notes.points == []
 
 
@@ -171,7 +171,7 @@ def test_an_io_error_comes_before_the_write_or_after_it(
     (work / "new").touch()
     notes.answer = (f"write.{side}", wish)
     with sight.watched(), pytest.raises(OSError, match="Input/output") as caught:
-        os.replace(work / "new", work / "ledger")  # noqa: PTH105
+        os.replace(work / "new", work / "ledger")  # noqa: PTH105  # the call that is probed
     assert caught.value.errno == errno.EIO
     assert wish.fired
     assert (work / "ledger").exists() is moved
@@ -183,8 +183,8 @@ def test_a_file_is_never_busy(notes: Notes, scratch: Path) -> None:
     for point in ("write.before", "statement.before"):
         notes.answer = (point, wish)
         with sight.watched():
-            os.replace(work / "new", work / "ledger")  # noqa: PTH105
-            os.replace(work / "ledger", work / "new")  # noqa: PTH105
+            os.replace(work / "new", work / "ledger")  # noqa: PTH105  # the call that is probed
+            os.replace(work / "ledger", work / "new")  # noqa: PTH105  # the call that is probed
             by_number(work, b"line\n")
     assert not wish.fired
 

@@ -68,9 +68,15 @@ class LabelStory:
 
     def done_meanwhile(self, call: CallStory) -> bool:
         """Rightly told that it is done: this call was admitted and stood, and another one, a
-        recovery, carried it out before it went on."""
-        told = call.outcome == "replayed"
-        return told and any(call.began < a.at < call.ended for a in self.applications)
+        recovery, carried it out before it went on. What was sent for another attempt is not it."""
+        if call.outcome != "replayed":
+            return False
+        whose = {
+            a.effect.attempt if a.effect is not None else None
+            for a in self.applications
+            if call.began < a.at < call.ended
+        }
+        return bool(whose & {None, call.attempt})
 
     def held(self, seq: int) -> list[Admitted]:
         """Admissions that are proven to be held at that moment."""

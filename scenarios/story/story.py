@@ -101,14 +101,11 @@ def tell(history: History) -> Story:
         tuple(labels.values()),
         find_disturbances(history, sink),
         tuple(x.stamp.seq for x in history.lines if isinstance(x.event, Killed)),
-        tuple(x.stamp.seq for x in history.lines if _fails(x.event)),
+        tuple(
+            x.stamp.seq for x in history.lines if isinstance(x.event, Released) and x.event.raises
+        ),
         phases,
     )
-
-
-def _fails(event: object) -> bool:
-    """A store was made to fail there."""
-    return isinstance(event, Released) and event.how.startswith("raise ")
 
 
 def _labels(history: History) -> list[tuple[str, LabelStory]]:
