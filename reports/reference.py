@@ -102,7 +102,8 @@ def _failure_points() -> Iterator[str]:
     yield "failed `fsync` loses the bytes that were added since the last one, as a network file"
     yield "system does, and keeps what was written over. On a full disk (topic `statement`)"
     yield "`os.write` writes nothing and a flush a half, until the call has ended. At FP7 the sink"
-    yield "is killed, at FP11 and FP12 whoever recovers, once and twice."
+    yield "is killed, at FP11 and FP12 whoever recovers, once and twice, and (topic `loop`) five"
+    yield "times, as a service that meets again and again what it died of."
     yield from ("", "| point | split ledger | guarded ledger | durable by then |")
     yield "| -- | -- | -- | -- |"
     split, guarded = places(SPLIT), places(GUARDED)

@@ -148,6 +148,9 @@ def test_sampling_widens_budgets_and_nothing_else() -> None:
         ("py:tests.stopping_ledgers:StopsInSilence", "several.silent.b1.idem", "AO301"),
         ("py:tests.stopping_ledgers:OneAtATime", "several.refused.b2.idem", "AO301"),
         ("py:tests.stopping_ledgers:StoppedOutbox", "several.refused.b1.ctrl", "AO301"),
+        ("py:tests.tired_ledgers:Frees", "loop.kill.recover.b1.idem", "AO102"),
+        ("py:tests.tired_ledgers:Parks", "loop.kill.recover.b2.ctrl", "AO301"),
+        ("py:tests.tired_ledgers:Renames", "loop.kill.retry.b1.ctrl", "AO102"),
     ],
 )
 def test_a_broken_ledger_is_convicted(target: str, name: str, code: str, scratch: Path) -> None:
@@ -166,6 +169,20 @@ def test_a_broken_ledger_is_convicted(target: str, name: str, code: str, scratch
 def test_whoever_goes_on_behind_a_unit_that_fails_is_acquitted(target: str, scratch: Path) -> None:
     names = [f"several.{how}.b{b}.idem.s{b}" for how in ("refused", "silent") for b in (1, 2)]
     acquitted(played(target, "crash", scratch, names), "AO301")
+
+
+@pytest.mark.parametrize(
+    ("target", "kills"),
+    [
+        *(("builtin:caplease-sqlite", 5), ("builtin:correct/guarded", 5)),
+        *(("builtin:correct/at-most-once", 3), ("builtin:correct/lease", 3)),
+    ],
+)
+def test_a_unit_that_many_die_of_is_still_one_unit(target: str, kills: int, scratch: Path) -> None:
+    names = [f"loop.kill.{way}.b{b}.ctrl.s{b}" for way in ("recover", "retry") for b in (1, 2)]
+    results = played(target, "crash", scratch, names)
+    acquitted(results, "AO102", "AO301")
+    assert max(result.kills for result in results) > kills
 
 
 def test_a_commit_that_waits_for_the_one_that_stands_is_not_waited_for(scratch: Path) -> None:

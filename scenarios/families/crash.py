@@ -9,7 +9,8 @@ The first parameter of a plan is the failure point, and the others say where exa
 * ``crash_beside``: the four points of Revoke and Delegate;
 * ``crash_statement``: a change fails inside a transaction of SQLite's, or on its way to a file;
 * ``crash_several``: two units are left, and with one of them recovery can come to no end;
-* ``crash_elsewhere``: whoever recovers is an interpreter of its own.
+* ``crash_elsewhere``: whoever recovers is an interpreter of its own;
+* ``crash_loop``: whoever takes the unit up dies of it, one after another.
 
 Every schedule is hurt, then healed, recovered, drained by honest clients, and read.
 """
@@ -33,6 +34,7 @@ from . import (
     crash_beside,
     crash_elsewhere,
     crash_gap,
+    crash_loop,
     crash_pipeline,
     crash_recoverer,
     crash_several,
@@ -63,7 +65,7 @@ class CrashFamily:
     claims: tuple[str, ...] = ()
     topics: tuple[str, ...] = (
         *(*points, *crash_beside.NAMES),
-        *(crash_statement.TOPIC, crash_several.TOPIC, crash_elsewhere.TOPIC),
+        *(crash_statement.TOPIC, crash_several.TOPIC, crash_elsewhere.TOPIC, crash_loop.TOPIC),
     )
     rows: tuple[str, ...] = (
         "FI01",
@@ -112,6 +114,7 @@ class CrashFamily:
         yield from crash_statement.placed(subject, self.name)
         yield from crash_several.placed(subject, self.name)
         yield from crash_elsewhere.placed(subject, self.name)
+        yield from crash_loop.placed(subject, self.name)
 
     def sampled(self, plan: Plan, chance: random.Random) -> Plan:
         """A sample may have any budget where the placed plans have more than one."""
@@ -132,6 +135,9 @@ class CrashFamily:
         subject = Subjects(plan.target, scene.declaration, scene.survey)
         if plan.params in crash_several.shapes(subject):
             crash_several.run(plan, scene)
+            return
+        if plan.params in crash_loop.shapes(subject):
+            crash_loop.run(plan, scene)
             return
         for place in (*places(scene.survey), *crash_beside.all_places(subject)):
             tokens = (place.token,) if place.token else ()

@@ -93,18 +93,23 @@ def reach(
     for _ in range(earlier):
         client.finish(node, client.new_use())
     use = client.new_use()
+    return pursue(client, node, use, place, twist), use
+
+
+def pursue(client: Client, node: NodeHandle, use: Use, place: Place, twist: Twist) -> Pending:
+    """One use, as far as the place: the last call that was made."""
     if place.op == "work":
         client.execute(node, use)
-        return client.stage.work(node, client.executor, twist), use
+        return client.stage.work(node, client.executor, twist)
     if place.op == "execute":
-        return client.execute(node, use, twist), use
+        return client.execute(node, use, twist)
     pending = client.prepare(node, use, twist if place.op == "prepare" else PLAIN)
     if place.op != "prepare" and use.admission is not None:
         in_effect = place.op == "effect"
         pending = client.send(node, use, use.admission, twist if in_effect else PLAIN)
         if not in_effect:
             pending = client.commit(node, use, use.admission, twist) or pending
-    return pending, use
+    return pending
 
 
 def stands(pending: Pending) -> bool:
@@ -192,8 +197,14 @@ def shorten_lease(scene: Scene) -> None:
 def recover_lapsed(scene: Scene, client: Client, healer: NodeHandle) -> None:
     """Whatever was leased to the dead is nobody's now: this recovery has no excuse."""
     if scene.facts.lapse != "none" and "recover" in healer.operations:
-        time.sleep(LEASE_S + BEYOND_S + scene.facts.clock_error_s)  # time itself must pass
+        await_lapse(scene)
         client.recover(healer)
+
+
+def await_lapse(scene: Scene) -> None:
+    """Until every lease of the dead has lapsed, where there are leases."""
+    if scene.facts.lapse != "none":
+        time.sleep(LEASE_S + BEYOND_S + scene.facts.clock_error_s)  # time itself must pass
 
 
 def ask_again(

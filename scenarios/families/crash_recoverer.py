@@ -57,11 +57,11 @@ def run(plan: Plan, scene: Scene, place: Place, left: str, times: str) -> None:
     for _ in range(scene.draws.randrange(plan.budget)):
         client.finish(victim, client.new_use())
     use = client.new_use()
-    _leave(scene, client, victim, use, sent=left == "sent")
+    leave(scene, client, victim, use, sent=left == "sent")
     fired = 0
     for _ in range(TIMES[times]):
         recoverer = scene.helper(client.executor)
-        pending = _stopped(client, recoverer, place)
+        pending = stopped_recovery(client, recoverer, place)
         if pending is None or not pending.reached or pending.answer is not None:
             stage.dismiss(recoverer)
             break
@@ -81,7 +81,7 @@ def run(plan: Plan, scene: Scene, place: Place, left: str, times: str) -> None:
     scene.end(client, healer)
 
 
-def _leave(scene: Scene, client: Client, node: NodeHandle, use: Use, *, sent: bool) -> None:
+def leave(scene: Scene, client: Client, node: NodeHandle, use: Use, *, sent: bool) -> None:
     """The executor dies with an admission, before or after its effect was applied."""
     lost = Twist(transit=(RACE, "unanswered"))
     if scene.survey.guarded:
@@ -95,7 +95,7 @@ def _leave(scene: Scene, client: Client, node: NodeHandle, use: Use, *, sent: bo
     use.unknown = use.admission is None
 
 
-def _stopped(client: Client, node: NodeHandle, place: Place) -> Pending | None:
+def stopped_recovery(client: Client, node: NodeHandle, place: Place) -> Pending | None:
     """Recover up to the place. None: there was nothing to resume."""
     twist = twist_of(place, "kill")
     if place.op == "recover":
