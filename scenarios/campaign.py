@@ -33,7 +33,7 @@ from .worker import Bench, Broke, Order, run_worker
 
 VARIANT_TOKENS: Final = frozenset(
     {
-        *("kill", "drop"),
+        "kill",
         *("retry", "recover", "gone", "second", "revoke", "waiter", "sent", "unsent", "twice"),
         *("detour", "flapping"),
         *("same", "trio", "jitter", "barrier"),

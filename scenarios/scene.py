@@ -169,16 +169,19 @@ class Scene:
         for _ in range(DRAIN_EXTRA):
             if client.authorization is None and node.alive:
                 client.issue(node)  # it was not served while others were hurt; now it must be
-        denials = 0
+        denials, left = 0, False
         for _ in range(budget + DRAIN_EXTRA):
             if client.authorization is None or not node.alive:
                 return
             answer = client.finish(node, client.new_use())
+            left = left or answer.left
             if answer.why in ("silent", "dead"):
                 return  # asking on would only wait again
             denials += not (answer.granted or answer.left)
             if denials == DRAIN_EXTRA:
-                return
+                break
+        for _ in client.uses if left else ():
+            client.work(node)  # a worker may take one use a pass
 
     def end(self, client: Client, node: NodeHandle) -> None:
         """The last readings, when everything is delivered and every holder is dead or done."""

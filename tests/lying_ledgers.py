@@ -176,3 +176,17 @@ class NotInTime(Varied):
         Varied.declaration,
         claims={**Varied.declaration.claims, "durable_process": "What was answered is kept."},
     )
+
+
+class _ShrugsAtCommits(JsonFlockLedger):
+    """Every Commit is made, and none is answered for."""
+
+    def commit(self, admission: c.Admission, receipt: c.Receipt) -> Any:
+        super().commit(admission, receipt)
+        return c.Unknown("it may have been written")
+
+
+class ShrugsAtCommits(JsonFlockTarget):
+    def open(self, store: c.Json, env: c.Env) -> JsonFlockLedger:
+        right = super().open(store, env)
+        return _ShrugsAtCommits(right._file, right._confirmation_key)

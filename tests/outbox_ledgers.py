@@ -37,8 +37,10 @@ class OutboxLedger:
 
     def issue(
         self, call: c.Call, confirmation: c.Confirmation, budget: c.Budget, *_: object
-    ) -> c.Authorization:
+    ) -> c.Authorization | c.Refused:
         """The permit of a confirmation, made now or before."""
+        if type(budget) is not int or not 0 < budget < 2**31:
+            return c.Refused("invalid")
         with self._db() as db:
             db.execute("INSERT OR IGNORE INTO permit VALUES (?, ?)", (confirmation.event, budget))
         return c.Authorization(confirmation.event, budget)
@@ -136,6 +138,42 @@ class SendsNothing(Outbox):
 
     def work(self, store: c.Json, env: c.Env) -> None:
         """Nobody is at home."""
+
+
+class FirstOfEach(OutboxLedger):
+    """The relay takes the first row of each permit, and no other."""
+
+    def relay(self, send: Callable[[Row], None]) -> None:
+        first = "id IN (SELECT min(id) FROM outbox GROUP BY permit)"
+        with self._db() as db:
+            rows = db.execute(f"SELECT id, tool, args FROM outbox WHERE NOT sent AND {first}")
+            for row in rows.fetchall():
+                send(row)
+                db.execute("UPDATE outbox SET sent = 1 WHERE id = ?", row[:1])
+
+
+class LeavesLater(Outbox):
+    def open(self, store: c.Json, env: c.Env) -> OutboxLedger:
+        return FirstOfEach(env.workspace / str(store), env.patience_s)
+
+
+class NewestFirst(OutboxLedger):
+    """Correct: the relay takes one row a pass."""
+
+    def relay(self, send: Callable[[Row], None]) -> None:
+        query = "SELECT id, tool, args FROM outbox WHERE NOT sent ORDER BY id DESC LIMIT 1"
+        with self._db() as db:
+            for row in db.execute(query).fetchall():
+                try:
+                    send(row)
+                except (c.NotApplied, c.EffectUnknown):
+                    continue
+                db.execute("UPDATE outbox SET sent = 1 WHERE id = ?", row[:1])
+
+
+class OneAPass(Outbox):
+    def open(self, store: c.Json, env: c.Env) -> OutboxLedger:
+        return NewestFirst(env.workspace / str(store), env.patience_s)
 
 
 class SaysSent(Outbox):

@@ -12,6 +12,7 @@ from admitone.scenarios.frame import required_of, target_facts
 from admitone.scenarios.placement import places
 from admitone.scenarios.plan import Plan
 from tests.harness_world import conducted
+from tests.played import codes, played
 
 
 def codes_of(target: str, folder: Path, *params: str) -> set[str]:
@@ -86,3 +87,8 @@ def test_a_busy_issue_is_asked_again_and_never_used_without_its_answer(scratch: 
     with conducted(name, scratch) as (conductor, _):
         plan = Plan(name, "crash", ("FP5", "kill", "retry"), 1, "idempotent", 0)
         assert conductor.play(plan).result.verdict == "passed"
+
+
+def test_a_ledger_that_never_knows_whether_a_commit_stands(scratch: Path) -> None:
+    target = "py:tests.lying_ledgers:ShrugsAtCommits"
+    assert "AO804" in codes(played(target, "budgets", scratch, ["drain.b2.idem.s0"]))

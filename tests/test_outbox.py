@@ -61,6 +61,7 @@ def test_it_is_not_accused_by_families_that_only_use_it(scratch: Path) -> None:
     [
         ("NewKeys", "FP8.kill.retry.b1.idem.s1", "AO103"),
         ("SaysSent", "FP3.write1.kill.retry.b2.idem.s1", "AO302"),
+        ("LeavesLater", "FP4.reply.kill.retry.b5.idem.s1", "AO802"),
     ],
 )
 def test_a_worker_that_does_it_wrong_is_convicted(
@@ -73,6 +74,11 @@ def test_a_worker_that_does_nothing_is_convicted(scratch: Path) -> None:
     assert "AO801" in codes(
         played("py:tests.outbox_ledgers:SendsNothing", "budgets", scratch, ["drain.b1.idem.s1"])
     )
+
+
+def test_a_worker_may_take_one_use_a_pass(scratch: Path) -> None:
+    names = [f"{name}.s1" for name in CRASHES]
+    acquitted(played("py:tests.outbox_ledgers:OneAPass", "crash", scratch, names), "AO802")
 
 
 def test_what_a_worker_raises_is_classified_like_the_rest(scratch: Path) -> None:

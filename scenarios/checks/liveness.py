@@ -7,10 +7,11 @@ otherwise is an attack of the workload, and refusing it is right.
 from __future__ import annotations
 
 from ...targets.contract import OPERATIONS
-from ...targets.replies import Busy, Refused, Unknown
+from ...targets.replies import Busy, Refused
 from ..story import LabelStory, Story
 from ..story.calls import FOREVER, CallStory
 from ..story.labels import is_ordinary
+from .left_to_work import is_left, left_undone
 from .retries import judge_retries
 from .ruling import Check, Docket, Ruling
 
@@ -55,12 +56,7 @@ def _never_done(story: Story, label: LabelStory, call: CallStory) -> bool:
         c.op == "work" and c.granted and c.began > call.ended for c in story.calls.values()
     )
     idle = passed and not label.effects and story.undisturbed(-1, FOREVER)
-    return idle and _is_left(call)
-
-
-def _is_left(call: CallStory) -> bool:
-    corrected = call.replied is not None and call.replied.why == "corrected"
-    return corrected and isinstance(call.value, Unknown)
+    return idle and is_left(call)
 
 
 def _first(label: LabelStory, *ops: str) -> CallStory | None:
@@ -108,6 +104,7 @@ def _rest(story: Story) -> Ruling:
         asked = [c for c in label.uses() if c.began > drain and c.honest]
         if "issue" in story.header.operations and not _ever_issued(label):
             asked = [c for c in label.of("issue") if c.began > drain]
+        _left_there(story, label, _last_answers(asked), drain, docket)
         refused = _turned_away([c for c in _last_answers(asked) if not _carried_out(label, c)])
         if not refused:
             continue
@@ -124,6 +121,26 @@ def _rest(story: Story) -> Ruling:
                 tuple(c.ended for c in asked),
             )
     return docket.ruling()
+
+
+def _left_there(
+    story: Story, label: LabelStory, asked: list[CallStory], drain: int, docket: Docket
+) -> None:
+    """What the drain left to the ledger's worker, which then made its passes."""
+    taken = {c.owner for c in label.uses() if c.began < drain and not c.took_nothing}
+    rest = (label.bound or 0) - len(taken) - _lost(story, label)
+    undone = left_undone(story, label, asked, drain, rest)
+    if undone is None:
+        return
+    docket.tried()
+    if undone.seen < undone.wanted:
+        docket.breach(
+            label.label,
+            f"effects of the drain = {undone.seen} < uses left to work() = {undone.wanted}",
+            "what is left to work() is carried out by its next passes",
+            f"the worker passed, undisturbed, and {undone.seen} effect(s) came of them",
+            undone.at,
+        )
 
 
 def _ever_issued(label: LabelStory) -> bool:
@@ -150,7 +167,7 @@ def _turned_away(asked: list[CallStory]) -> list[CallStory]:
 def _carried_out(label: LabelStory, call: CallStory) -> bool:
     """It was left to the ledger's worker, and that has been at work for this authorization."""
     sent = any(e.call is not None and e.call.op == "work" and e.applied for e in label.effects)
-    return _is_left(call) and sent
+    return is_left(call) and sent
 
 
 def _used_at_most(story: Story, label: LabelStory) -> int:
@@ -190,7 +207,26 @@ def _ends(story: Story) -> Ruling:
                 if silent and own_s > waits_s:
                     _too_long(docket, label, call, own_s, waits_s, "silent")
             _busy_to_the_end(story, label, calls, docket)
+        _never_known(story, label, docket)
     return docket.ruling()
+
+
+def _never_known(story: Story, label: LabelStory, docket: Docket) -> None:
+    """Of no Commit is it known whether it stands, though nothing disturbed any: as in a drain, one
+    doubt is honest, and several without a single answer are not, unless a worker commits them."""
+    works = any(call.op == "work" for call in story.calls.values())
+    asked = [c for c in label.of("commit") if c.honest and c.replied is not None]
+    if works or len(asked) < 2 or not story.undisturbed(-1, max(c.ended for c in asked)):
+        return
+    docket.tried()
+    if all(c.outcome == "unknown" for c in asked):
+        docket.breach(
+            label.label,
+            f"commits known to stand = 0 < {len(asked)}",
+            "of a Commit that nothing disturbs it is known whether it stands",
+            f"each of {len(asked)} was answered unknown",
+            tuple(c.ended for c in asked),
+        )
 
 
 def _busy_to_the_end(
@@ -286,9 +322,9 @@ CHECKS = (
         None,
         "the paper: exactly the unused rest of b is usable after recovery",
         "After healing and recovery, fresh requests were refused, or every one of them was left "
-        "unknown, although fewer than b units were used or lost by a rule that the declaration "
-        "states; or an approval was never issued at all. What is unknown counts as used. More than "
-        "the rest is AO102.",
+        "unknown, or left to a worker that did not carry them out, although fewer than b units "
+        "were used or lost by a rule that the declaration states; or an approval was never issued "
+        "at all. What is unknown counts as used. More than the rest is AO102.",
         "A unit is leaked by a crash, a repeated Issue is refused, a lock of a dead process stays, "
         "or a lock error is reported as a refusal.",
         "Free at once what was never committed; report contention as Busy.",
@@ -311,7 +347,8 @@ CHECKS = (
         None,
         "the paper: liveness once faults have ended",
         "Without any fault, a call passed its deadline in silence, or stayed Busy through every "
-        "repetition for longer than the target says that calls wait.",
+        "repetition for longer than the target says that calls wait; or every one of several "
+        "Commits was answered as unknown.",
         "A lock or claim of a dead process is never cleared.",
         "Bind locks to the connection or to a lease, and clear claims of the dead in recovery.",
         _ends,

@@ -55,6 +55,7 @@ def run(plan: Plan, scene: Scene) -> None:
     subject = Subjects(plan.target, scene.declaration, scene.survey)
     way, stage = plan.params[-1], scene.stage
     deadly = _deadly(subject, way)
+    again = [place for place in deadly if _is_met_again(place)] or deadly
     shorten_lease(scene)
     client = scene.approve(plan.budget)
     node = scene.victim(client.executor)
@@ -68,7 +69,7 @@ def run(plan: Plan, scene: Scene) -> None:
         if way == "recover" or turn:
             await_lapse(scene)
             node = scene.helper(client.executor)
-        place = scene.draws.choice(deadly)
+        place = scene.draws.choice(again if turn else deadly)
         pending = _meets(client, node, use, place, way)
         if pending is None or use.done:
             stage.dismiss(node)
@@ -77,8 +78,8 @@ def run(plan: Plan, scene: Scene) -> None:
         if stood:
             stage.tally.fired.append((place.name, f"kill {place.shown}"))
             letters += [pending.letter] if place.transit == "held" and pending.letter else []
-        elif len(deadly) > 1:
-            deadly.remove(place)  # what was admitted before is not written again
+        elif place in again and len(again) > 1:
+            again.remove(place)  # what was admitted before is not written again
         stage.kill(node, pending)
         died += 1
         use.unknown = use.admission is None and (stood or use.unknown)
@@ -106,6 +107,12 @@ def _deadly(subject: Subjects, way: str) -> list[Place]:
         return []
     mine = [place for place in found if place.who == "executor"]
     return [place for place in mine if place.name in BEFORE_THE_END and place.op != "work"]
+
+
+def _is_met_again(place: Place) -> bool:
+    """Whoever asks again comes here too: it makes fewer writes than the first one did, so that the
+    second of a first request may be none of its own."""
+    return place.point is None or place.point.kind != "write" or place.point.nth == 1
 
 
 def _forgets(place: Place) -> bool:
