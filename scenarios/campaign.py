@@ -33,14 +33,12 @@ from .worker import Bench, Broke, Order, run_worker
 
 VARIANT_TOKENS: Final = frozenset(
     {
-        "kill",
-        *("retry", "recover", "gone", "second", "revoke", "waiter", "sent", "unsent", "twice"),
-        *("detour", "flapping"),
-        *("same", "trio", "jitter", "barrier"),
-        *("race", "both", "withdrawn", "closing", "closings"),
+        *("kill", "retry", "recover", "gone", "sent", "unsent"),
+        *("detour", "flapping", "jitter", "barrier"),
     }
 )
-"""Parameters of a plan that say how a place is hurt and healed, not which one it is."""
+"""Parameters of a plan that say in which order a place is healed or left, and not what happens
+there: who meets whom, and whether a process dies or a message is lost, make places of their own."""
 
 PATIENCE: Final = 4.0
 """How many times its time a profile may take to finish its required set."""
