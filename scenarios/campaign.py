@@ -23,6 +23,7 @@ from typing import Final, Literal
 
 from ..chaos.parent import WarmParent
 from .families import FAMILIES, Subjects, Widening, family
+from .families.crash_loop import TOPIC as LOOP
 from .frame import lacks
 from .plan import Plan
 from .preflight import Fitting, fit
@@ -45,6 +46,10 @@ PATIENCE: Final = 4.0
 
 CHUNK: Final = 4
 """Plans that a worker is given at once; a search, which is many schedules, counts for as many."""
+
+LOOP_SHARE: Final = 0.25
+"""The part of sampled kills in which one process dies after another: five deaths have thousands of
+orders, while a single one has a handful of ways to be healed."""
 
 DISMISS_S: Final = 10.0
 """How long workers may take to end the schedule they are at, seconds."""
@@ -132,6 +137,18 @@ def _place(plan: Plan) -> tuple[str, ...]:
 def _is_cheap_kill(plan: Plan) -> bool:
     """A kill of a node at a failure point; killing a sink (FP7) starts processes of its own."""
     return plan.family == "crash" and "kill" in plan.params and plan.params[0] != "FP7"
+
+
+def drawn_kills(placed: Sequence[Plan], *, leases: bool) -> tuple[Plan, ...]:
+    """What sampled kills are drawn from: each plan once, and crash loops so often that they are
+    ``LOOP_SHARE`` of all. Under leases they stay as few as they are, for they wait for each."""
+    kills = [plan for plan in placed if _is_cheap_kill(plan)]
+    loops = [plan for plan in kills if plan.params[0] == LOOP]
+    if not loops or leases:
+        return tuple(kills)
+    single = len(kills) - len(loops)
+    more = round(single * LOOP_SHARE / (1 - LOOP_SHARE) / len(loops)) - 1
+    return (*kills, *loops * max(0, more))
 
 
 def _layer(entry: tuple[int, int, Plan]) -> tuple[int, int]:
@@ -230,7 +247,8 @@ class Campaign:
             return iter(placed)
         drawn_from = placed
         if self._request.samples == "kills":
-            kills = tuple(plan for plan in placed if _is_cheap_kill(plan))
+            leases = self._fittings[number].greeting.declaration.facts.lapse != "none"
+            kills = drawn_kills(placed, leases=leases)
             placed, drawn_from = placed[: places_once(placed)], kills or placed
         return islice(chain(placed, sampled_plans(drawn_from, self._request.seed)), limit)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from admitone.chaos.events import SinkApplied
-from admitone.scenarios.campaign import sampled_plans
+from admitone.scenarios.campaign import LOOP_SHARE, drawn_kills, sampled_plans
 from admitone.scenarios.conductor import Conductor, Played
 from admitone.scenarios.families import WIDE_BUDGETS, Subjects
 from admitone.scenarios.families.crash import CrashFamily
@@ -120,6 +120,19 @@ def test_sampling_widens_budgets_and_nothing_else() -> None:
     assert {plan.params for plan in found} == {placed[0].params}
     one = replace(placed[0], budget=1)
     assert CrashFamily().sampled(one, random.Random(0)) == one
+
+
+def test_a_quarter_of_the_kills_that_are_sampled_are_crash_loops(
+    reference: tuple[Conductor, Fitting],
+) -> None:
+    _, fitting = reference
+    subject = Subjects(REFERENCE, fitting.greeting.declaration, fitting.survey)
+    placed = list(CrashFamily().placed(subject))
+    for leases in (False, True):
+        drawn = drawn_kills(placed, leases=leases)
+        assert all("kill" in plan.params for plan in drawn)
+        share = sum(plan.params[0] == "loop" for plan in drawn) / len(drawn)
+        assert share < 0.1 if leases else abs(share - LOOP_SHARE) < 0.05
 
 
 @pytest.mark.parametrize(
