@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..chaos.events import Point
 from ..chaos.handle import NodeHandle
+from ..targets.terms import Admission
 from .calls import PLAIN, Arm, Pending, Twist
 from .client import Client, Use
 from .placement import Survey
@@ -44,15 +47,44 @@ def unanswered(client: Client, node: NodeHandle) -> Use:
     return use
 
 
-def carry_on(scene: Scene, client: Client, node: NodeHandle, use: Use, pending: Pending) -> None:
-    """Whoever was admitted carries it out; whoever was told to try again does."""
+def carry_on(
+    client: Client, node: NodeHandle, use: Use, pending: Pending, *, brief: bool = False
+) -> None:
+    """Whoever was admitted carries it out; whoever was told to try again does. ``brief``: only a
+    few times, see ``Client.finish``."""
     if pending.answer is None and node.alive:
-        scene.stage.settle(pending)
+        client.stage.settle(pending)
     learn = client.executed if pending.op == "execute" else client.prepared
     learn(use, pending)
-    if not node.alive:
+    if not node.alive or pending.answer is None:
         return
-    if use.admission is not None:
-        client.carry_out(node, use, use.admission)
-    elif pending.answer and pending.answer.outcome == "busy":
-        client.finish(node, use)
+    if isinstance(pending.answer.value, Admission):
+        client.carry_out(node, use, pending.answer.value)
+    elif _again(pending):
+        client.finish(node, use, brief=brief)
+
+
+def carry_all_on(
+    client: Client, asked: Iterable[tuple[NodeHandle, Use, Pending]], *, brief: bool = False
+) -> None:
+    """Each as ``carry_on``; whoever was told to try again comes last, for a ledger may have nobody
+    else admitted before the one that was has ended."""
+    for node, use, pending in sorted(asked, key=lambda each: _again(each[2])):
+        carry_on(client, node, use, pending, brief=brief)
+
+
+def _again(pending: Pending) -> bool:
+    return pending.answer is not None and pending.answer.outcome == "busy"
+
+
+def leave_behind(scene: Scene, client: Client, node: NodeHandle, use: Use) -> None:
+    """An executor is admitted, and dies before its effect has left it."""
+    if "execute" in node.operations:
+        leaving = Point("execute", "effect", "before", 1)
+        pending = client.execute(node, use, Twist(Arm(RACE, leaving)))
+        client.executed(use, pending)
+    else:
+        pending = client.prepare(node, use)
+    scene.stage.kill(node, pending)
+    if pending.answer is not None and pending.op == "execute":
+        use.unknown = pending.answer.outcome == "unknown"

@@ -60,7 +60,7 @@ class Side:
         elif pending.op == "commit":
             self.client.committed(self.use, pending)
         else:
-            carry_on(self.scene, self.client, self.node, self.use, pending)
+            carry_on(self.client, self.node, self.use, pending)
 
 
 def run(plan: Plan, scene: Scene, point: Point) -> None:

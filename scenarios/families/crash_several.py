@@ -17,9 +17,9 @@ from ..desk import Spurned, Spurning
 from ..history import SinkKind
 from ..plan import Plan
 from ..scene import Scene
+from ..uses import leave_behind
 from . import Subjects, budgets_of
 from .crash_pipeline import recover_lapsed, shorten_lease
-from .held import leave_behind
 
 TOPIC: Final = "several"
 ROUNDS: Final = 2

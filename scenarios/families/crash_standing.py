@@ -27,9 +27,8 @@ from ..placement import Place
 from ..plan import Plan
 from ..race import beside
 from ..scene import Scene
-from ..uses import ask
+from ..uses import ask, carry_on
 from .crash_pipeline import learn, reach, stands, twist_of
-from .held import carry_on
 
 STANDING: Final = ("pause", "hold")
 CROWDED: Final = ("second", "revoke", "waiter")

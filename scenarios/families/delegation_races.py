@@ -56,7 +56,7 @@ class Races(Kin):
         assert pending is not None
         assert given is not None
         child = self.known(self.parent, given, context)
-        carry_on(self.scene, self.parent, self.node, use, pending)
+        carry_on(self.parent, self.node, use, pending)
         self.use(child)
         self.scene.stage.dismiss(node)
 
@@ -106,7 +106,7 @@ class Races(Kin):
         else:
             pending, _ = meet(self.scene, point, uses, closes)
         assert pending is not None
-        carry_on(self.scene, client, node, use, pending)
+        carry_on(client, node, use, pending)
 
     def closings(self, point: Point) -> None:
         """One child is closed by two processes at once; what it left comes back once."""

@@ -142,7 +142,7 @@ class _Played:
         use, pending = admit(self.client, self.early)
         later = self._later()
         node = self.early if pending.op == "execute" else later
-        carry_on(self.scene, self.client, node, use, pending)
+        carry_on(self.client, node, use, pending)
 
     def orphaned(self) -> None:
         """In time, and left behind; recovery comes after t_e."""
@@ -201,7 +201,7 @@ class _Played:
         self.scene.stage.kill(self.early, holds)
         first.unknown = True
         self.scene.stage.settle(waits)
-        carry_on(self.scene, self.client, later, second, waits)
+        carry_on(self.client, later, second, waits)
 
     def crossing(self) -> None:
         """One stands before its commit and dies; another asks before t_e, and waits across it."""
@@ -225,7 +225,7 @@ class _Played:
         stage.kill(self.early, holds)
         first.unknown = True
         stage.settle(waits)
-        carry_on(self.scene, client, behind, second, waits)
+        carry_on(client, behind, second, waits)
         stage.dismiss(behind)
 
     def delegated(self) -> None:

@@ -20,7 +20,7 @@ The other pairs are named before the point:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -34,7 +34,7 @@ from ..placement import Survey, held_points
 from ..plan import Plan
 from ..race import HOLD_S, RACE, beside, locks, meet, point_of, tokens_of
 from ..scene import Scene
-from ..uses import admitting, ask
+from ..uses import admitting, ask, carry_all_on, leave_behind
 from . import Subjects, apart, budgeted, budgets_of
 
 TOPIC: Final = "held"
@@ -250,50 +250,3 @@ def _recoveries(race: Round) -> None:
     for node, pending in zip((race.first, race.second), answers, strict=True):
         if pending is not None and node.alive:
             client.resume(node, pending)
-
-
-# what stress does as well ----------------------------------------------------------------------
-
-
-def carry_all_on(
-    client: Client, asked: Iterable[tuple[NodeHandle, Use, Pending]], *, brief: bool = False
-) -> None:
-    """Each as ``carry_on``; whoever was told to try again comes last, for a ledger may have nobody
-    else admitted before the one that was has ended. ``brief``: not even then, see ``finish``."""
-    for node, use, pending in sorted(asked, key=lambda each: _again(each[2])):
-        carry_on(client, node, use, pending, brief=brief)
-
-
-def _again(pending: Pending) -> bool:
-    return pending.answer is not None and pending.answer.outcome == "busy"
-
-
-def carry_on(
-    client: Client, node: NodeHandle, use: Use, pending: Pending, *, brief: bool = False
-) -> None:
-    """Whoever was admitted carries it out; whoever was told to try again does."""
-    if not node.alive or pending.answer is None:
-        return
-    if pending.op == "execute":
-        client.executed(use, pending)
-        if _again(pending):
-            client.finish(node, use, brief=brief)
-        return
-    client.prepared(use, pending)
-    if isinstance(pending.answer.value, Admission):
-        client.carry_out(node, use, pending.answer.value)
-    elif _again(pending):
-        client.finish(node, use, brief=brief)
-
-
-def leave_behind(scene: Scene, client: Client, node: NodeHandle, use: Use) -> None:
-    """An executor is admitted, and dies before its effect has left it."""
-    if "execute" in node.operations:
-        leaving = Point("execute", "effect", "before", 1)
-        pending = client.execute(node, use, Twist(Arm(RACE, leaving)))
-        client.executed(use, pending)
-    else:
-        pending = client.prepare(node, use)
-    scene.stage.kill(node, pending)
-    if pending.answer is not None and pending.op == "execute":
-        use.unknown = pending.answer.outcome == "unknown"

@@ -107,7 +107,7 @@ class _Played:
         """The executor lives, holds its admission, and carries it out afterwards."""
         use, pending = admit(self.client, self.mine)
         self._revoke()
-        carry_on(self.scene, self.client, self.mine, use, pending)
+        carry_on(self.client, self.mine, use, pending)
 
     def orphaned(self) -> None:
         """The executor dies with its admission; recovery must finish it all the same."""
@@ -175,7 +175,7 @@ class _Played:
         stage.settle(waits, asked)
         if not self.looked:
             self._look_after(asked)
-        carry_on(self.scene, self.client, behind, second, waits)
+        carry_on(self.client, behind, second, waits)
         stage.dismiss(behind)
 
     # races and cuts ----------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class _Played:
         if asked is not None and not self.looked:
             self._look_after(asked)
         assert pending is not None
-        carry_on(self.scene, self.client, self.mine, use, pending)
+        carry_on(self.client, self.mine, use, pending)
 
     def cut(self, plan: Plan, tokens: tuple[str, ...]) -> None:
         """Revoke's own commit, with a killed process or a reply that nobody gets; whoever was not

@@ -28,9 +28,8 @@ from ..placement import Survey, inner_statements
 from ..plan import Plan, PlanProblem
 from ..race import HOLD_S, tokens_of
 from ..scene import Abandoned, Scene
-from ..uses import admitting, ask
+from ..uses import admitting, ask, carry_on
 from . import Subjects, budgeted, budgets_of
-from .held import carry_on
 from .spots import (
     AROUND,
     Reached,

@@ -20,10 +20,9 @@ from ..placement import Survey, held_points
 from ..plan import Plan, PlanProblem
 from ..race import RACE, tokens_of
 from ..scene import Scene
-from ..uses import admitting, ask
+from ..uses import admitting, ask, leave_behind
 from . import Subjects
 from .crash_pipeline import learn
-from .held import leave_behind
 
 AROUND: Final = RACE
 """The name under which these stops are armed; they are no failure points of the twelve."""

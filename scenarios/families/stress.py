@@ -33,9 +33,8 @@ from ..history import SinkKind
 from ..plan import Plan, PlanProblem
 from ..race import RACE, Ask
 from ..scene import Scene
-from ..uses import admitting, ask
+from ..uses import admitting, ask, carry_all_on, leave_behind
 from . import Subjects, budgeted
-from .held import carry_all_on, leave_behind
 
 TOPIC: Final = "stress"
 JITTERS_NS: Final = (2_000_000, 6_000_000, 20_000_000)
