@@ -2,14 +2,15 @@
 
 The seven ways: a full drain; b + 1 requests at once; a crash with slots in every state; the rest
 revoked; effects and commits in another order than the admissions; issued again between uses; two
-nodes in turn. Each ends in a drain that wants exactly the rest, and no more. A budget that is no
-whole number of uses must be refused, or never grant more than its most generous reading.
+nodes in turn. Each ends in a drain that wants exactly the rest, and no more. One budget is larger
+(``budgets_many``). A budget that is no whole number of uses must be refused, or never grant more
+than its most generous reading.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ...chaos.events import Point
@@ -24,7 +25,7 @@ from ..placement import Survey
 from ..plan import Plan, PlanProblem
 from ..scene import DRAIN_EXTRA, Scene
 from ..story.labels import bound_of
-from . import Subjects
+from . import Subjects, budgets_many
 
 SIZES: Final = (1, 2, 5, 10)
 WAYS: Final = ("drain", "over", "crash", "revoke", "order", "reissue", "alternate")
@@ -60,7 +61,7 @@ class BudgetsFamily:
     """See the module."""
 
     name = "budgets"
-    tries = "budgets of 1, 2, 5 and 10 in seven ways of use, and budgets that are none"
+    tries = "budgets of 1 to 10 in seven ways of use, one of 40, and budgets that are none"
     points: tuple[str, ...] = ()
     replayable = True
     needs: tuple[str, ...] = ()
@@ -73,6 +74,7 @@ class BudgetsFamily:
         "order",
         "reissue",
         "alternate",
+        budgets_many.TOPIC,
         "odd",
     )
     rows: tuple[str, ...] = (
@@ -88,6 +90,7 @@ class BudgetsFamily:
                 turn += 1
                 sink = SINKS[(turn + number) % len(SINKS)]
                 yield Plan(subject.target, self.name, (way,), budget, sink, 0)
+        yield from budgets_many.placed(subject, self.name)
         if "issue" in subject.survey.operations:
             for name in ODD:
                 yield Plan(subject.target, self.name, ("odd", name), 1, "idempotent", 0)
@@ -96,6 +99,10 @@ class BudgetsFamily:
         """Play one plan."""
         if plan.params[0] == "odd" and plan.params[-1] in ODD and len(plan.params) == 2:
             _odd(scene, ODD[plan.params[1]])
+            return
+        subject = Subjects(plan.target, scene.declaration, scene.survey)
+        if replace(plan, seed=0) in budgets_many.placed(subject, self.name):
+            budgets_many.run(scene)
             return
         ways, sizes = _ways(scene.survey, scene.declaration), _sizes(scene.declaration)
         if plan.params not in {(way,) for way in ways} or plan.budget not in sizes:
