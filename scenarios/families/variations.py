@@ -13,6 +13,8 @@ from typing import Any, Final
 from ...targets.terms import Approval, Budget, Call, Confirmation, Context
 from ..attacker import NO_MAC
 
+_Change = Callable[[Call], Call]
+
 TYPED: Final[dict[str, object]] = {
     "count": 1,
     "name": "Zo\u00eb",  # in one character, where "accent" has the letter and its mark
@@ -20,19 +22,20 @@ TYPED: Final[dict[str, object]] = {
         "first": "60",
         "rest": [{"to": "acct-7", "share": 30}, {"to": "acct-8", "share": 10}],
     },
+    "terms": "net 30 " * 600,  # longer than a column, or the part of a text that is looked at
 }
-"""Further arguments, in which a type or a nested value can be changed."""
+"""Further arguments, in which a type, a nested value or the end of a long text can be changed."""
 
 
-def _args(**changed: object) -> Callable[[Call], Call]:
+def _args(**changed: object) -> _Change:
     return lambda call: replace(call, args={**call.args, **changed})
 
 
-def _without(name: str) -> Callable[[Call], Call]:
+def _without(name: str) -> _Change:
     return lambda call: replace(call, args={k: v for k, v in call.args.items() if k != name})
 
 
-def _rest(change: Callable[[list[Any]], list[Any]]) -> Callable[[Call], Call]:
+def _rest(change: Callable[[list[Any]], list[Any]]) -> _Change:
     """Change the innermost list."""
 
     def changed(call: Call) -> Call:
@@ -42,11 +45,34 @@ def _rest(change: Callable[[list[Any]], list[Any]]) -> Callable[[Call], Call]:
     return changed
 
 
-def _longer(name: str, text: str) -> Callable[[Call], Call]:
+def _moved(first: str, second: str, change: Callable[[str, str], tuple[str, str]]) -> _Change:
+    """Change two texts of the arguments together."""
+
+    def changed(call: Call) -> Call:
+        one, other = change(str(call.args[first]), str(call.args[second]))
+        return replace(call, args={**call.args, first: one, second: other})
+
+    return changed
+
+
+def _renamed(old: str, new: str) -> _Change:
+    return lambda call: replace(
+        call, args={new if k == old else k: v for k, v in call.args.items()}
+    )
+
+
+def _flat(call: Call) -> Call:
+    """A nested value under a name that is written like the path to it."""
+    split: Any = dict(call.args["split"])  # type: ignore[call-overload]
+    first = split.pop("first")
+    return replace(call, args={**call.args, "split": split, "split.first": first})
+
+
+def _longer(name: str, text: str) -> _Change:
     return _text(name, lambda old: f"{old}{text}")
 
 
-def _text(name: str, change: Callable[[str], str]) -> Callable[[Call], Call]:
+def _text(name: str, change: Callable[[str], str]) -> _Change:
     """Change a text of the arguments."""
     return lambda call: replace(call, args={**call.args, name: change(str(call.args[name]))})
 
@@ -56,7 +82,7 @@ def _wide(text: str) -> str:
     return text.translate({ord(str(n)): chr(0xFF10 + n) for n in range(10)})
 
 
-CALLS: Final[dict[str, Callable[[Call], Call]]] = {
+CALLS: Final[dict[str, _Change]] = {
     "tool": lambda call: replace(call, tool=f"{call.tool}-all"),
     "version": lambda call: replace(call, tool_version=f"{call.tool_version}.1"),
     "principal": lambda call: replace(call, principal=f"{call.principal}0"),
@@ -67,22 +93,33 @@ CALLS: Final[dict[str, Callable[[Call], Call]]] = {
     "shorter": _text("to", lambda old: old[:-1]),
     "case": _text("to", str.upper),
     "space": _longer("to", " "),
+    "spaces": _text("memo", lambda old: old.replace(" ", "  ", 1)),
+    "dash": _text("to", lambda old: old.replace("-", "")),
+    "tail": _longer("terms", "x"),
     "wide": _text("to", _wide),
     "zero": _longer("amount", "0"),
     "accent": _args(name="Zoe\u0308"),
     "count": _args(count=2),
     "extra": _args(urgent="yes"),
     "null": _args(urgent=None),
+    "false": _args(urgent=False),
     "missing": _without("amount"),
+    "renamed": _renamed("amount", "Amount"),
+    "swapped": _moved("to", "amount", lambda to, amount: (amount, to)),
+    "shifted": _moved("to", "amount", lambda to, amount: (to[:-1], to[-1] + amount)),
+    "flat": _flat,
     "true": _args(count=True),
     "float": _args(count=1.0),
     "text": _args(count="1"),
     "nested": _rest(lambda rest: [rest[0], {**rest[1], "share": 11}]),
     "order": _rest(lambda rest: rest[::-1]),
+    "double": _rest(lambda rest: [*rest, rest[-1]]),
 }
 """The call, changed alone. ``float``: 1.0 is 1 in JSON, so that no ledger is accused for it. From
-``shorter`` to ``zero`` and ``null`` a canonicalizer of somebody's own may find no difference: it
-compares beginnings, folds or strips texts, reads numbers, drops what is empty."""
+``shorter`` to ``zero`` and from ``null`` to ``flat`` a canonicalizer of somebody's own may find no
+difference: it compares beginnings, folds or strips texts, reads numbers, drops what is empty, sorts
+values or joins them, or writes a path as a name. ``order`` and ``double``: it sorts lists, or takes
+them for sets."""
 
 CONTEXTS: Final[dict[str, Callable[[Context], Context]]] = {
     "session": lambda c: replace(c, session=f"{c.session}-b"),
