@@ -8,6 +8,7 @@ samples of them until the number or the time is reached.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import random
 import signal
@@ -238,7 +239,7 @@ class Campaign:
                 continue
             streams.append((number, stream))
             keep = frozenset(p.id for p in chunk if chance.random() < self._request.keep_share)
-            yield Order(number, chunk, keep)
+            yield Order(number, chunk, keep, self._until_s(chunk))
 
     def _plans(self, number: int) -> Iterator[Plan]:
         """The placed ones, then samples: to the number, or to the time, or no further."""
@@ -258,6 +259,13 @@ class Campaign:
         unfinished = self._required and not self._request.strict_time
         late_s = time.monotonic() - self._began_s
         return not unfinished or late_s > PATIENCE * (self._request.max_time_s or 0.0)
+
+    def _until_s(self, chunk: tuple[Plan, ...]) -> float:
+        """Samples end with the time; what is required is played once it was given."""
+        limit_s = self._request.max_time_s
+        if limit_s is None or any(plan.id in self._required for plan in chunk):
+            return math.inf
+        return self._began_s + limit_s
 
     def _time_is_up(self) -> bool:
         limit_s = self._request.max_time_s

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
 import shutil
 import signal
 import sys
+import time
 import traceback
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -46,11 +48,13 @@ _PR_SET_PDEATHSIG: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Plans of one target to play; the target's fitting is inherited, named by its index."""
+    """Plans of one target to play; the target's fitting is inherited, named by its index.
+    ``until_s``: when none of them is begun any more, by the monotonic clock."""
 
     target: int
     plans: tuple[Plan, ...]
     keep: frozenset[str] = frozenset()
+    until_s: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,8 @@ class Worker:
                     return
                 conductor = self._for(order.target)
                 for plan in order.plans:
+                    if time.monotonic() > order.until_s:
+                        break
                     played = self._played(conductor, order, plan)
                     kept = self._keep(played, order, plan)
                     self._pipe.send(replace(played.result, history_kept=kept))

@@ -22,7 +22,7 @@ TYPED: Final[dict[str, object]] = {
         "first": "60",
         "rest": [{"to": "acct-7", "share": 30}, {"to": "acct-8", "share": 10}],
     },
-    "terms": "net 30 " * 600,  # longer than a column, or the part of a text that is looked at
+    "terms": "net 30 " * 160,  # longer than a column, or the part of a text that is looked at
 }
 """Further arguments, in which a type, a nested value or the end of a long text can be changed."""
 
