@@ -95,6 +95,34 @@ class NamesNoLock(PlainTarget):
         return None
 
 
+class _Bearer:
+    def __init__(self, ledger: Any) -> None:
+        self._ledger = ledger
+        self.recover = ledger.recover
+
+    def issue(self, *asked: Any) -> Any:
+        granted = self._ledger.issue(*asked)
+        if isinstance(granted, c.Authorization):
+            return replace(granted, credential=granted.record)
+        return granted
+
+    def execute(self, authorization: c.Authorization, *asked: Any) -> Any:
+        named = replace(authorization, record=str(authorization.credential))
+        return self._ledger.execute(named, *asked)
+
+
+class CredentialAlone(GuardedTarget):
+    """What a caller brings is the credential; the record's name is nothing that it looks at."""
+
+    declaration = c.Declaration(
+        GuardedTarget.declaration.facts,
+        {k: v for k, v in GuardedTarget.declaration.claims.items() if k != "revoke"},
+    )
+
+    def open(self, store: c.Json, env: c.Env) -> Any:
+        return _Bearer(super().open(store, env))
+
+
 class _BlockingGate(Gate):
     def _let_through(self, db: sqlite3.Connection, *asked: Any) -> Any:
         grant, _, attempt = asked

@@ -65,6 +65,20 @@ def test_a_correct_ledger_is_not_accused(target: str, scratch: Path) -> None:
     )
 
 
+def test_a_credential_that_alone_is_the_authority_is_its_owners(scratch: Path) -> None:
+    """A ledger that runs the effect itself does not say whose unit it took: its owner, who brings
+    his own credential under the name of another record, is served by his own."""
+    names = [
+        f"binding:credential.{what}.b{b}.idem.s0@1"
+        for what in ("foreign", "altered")
+        for b in (1, 2)
+    ]
+    results = play("py:tests.odd_ledgers:CredentialAlone", scratch, names)
+    assert {n: (r.verdict, r.findings) for n, r in results.items()} == dict.fromkeys(
+        names, ("passed", ())
+    )
+
+
 def test_what_a_schedule_is_for_is_exercised(scratch: Path) -> None:
     results = play(REFERENCE, scratch, list(EXERCISED))
     idle = {

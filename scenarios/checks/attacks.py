@@ -114,7 +114,11 @@ def _credential(story: Story) -> Ruling:
 def _names_its_own(story: Story, label: LabelStory, call: CallStory) -> bool:
     """Whether a genuine credential of another authorization must be refused here. Not where it is
     a bearer token for any call that its bound fields allow, nor where what was admitted is the
-    owner's own unit after all: then the credential alone is the authority, and it was genuine."""
+    owner's own unit after all: then the credential alone is the authority, and it was genuine. A
+    ledger that runs the effect itself does not say whose unit it took; the counts convict it if
+    that was another's."""
+    if call.op == "execute":
+        return False
     telling = {"principal", "args", "resource", "confirmation"}
     if not telling & set(story.facts.binds):
         return False
