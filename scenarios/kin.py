@@ -6,7 +6,7 @@ Whatever a ledger refuses to delegate is None here, and the schedule goes on wit
 from __future__ import annotations
 
 from ..chaos.handle import NodeHandle
-from ..targets.terms import Context
+from ..targets.terms import Budget, Context
 from .calls import Pending, Twist
 from .client import Client
 from .moves import child_of, delegate, revoke
@@ -41,7 +41,9 @@ class Kin:
         )
         return self.born(client, node, context, budget)
 
-    def born(self, client: Client, node: NodeHandle, context: Context, budget: int) -> Child | None:
+    def born(
+        self, client: Client, node: NodeHandle, context: Context, budget: Budget
+    ) -> Child | None:
         """The child for this context, if it is granted. The audit chain is read right before and
         behind it: records of something else must not stand for the one of Delegate."""
         self.parent.audit(self.node, "before_delegate")

@@ -15,11 +15,18 @@ def test_the_reference_is_acquitted(scratch: Path) -> None:
         "narrow.session.b1.idem.s0",
         "wide.task.b2.ctrl.s0",
         "wide.budget.b1.idem.s0",
+        "wide.session_longer.b1.ctrl.s0",
+        "odd.negative.b2.idem.s0",
+        "odd.huge.b1.idem.s0",
         "mutated.b1.idem.s0",
         "stranger.b1.ctrl.s0",
         "conserved.b2.idem.s0",
         "closed.twice.b2.idem.s0",
         "closed.used.b1.ctrl.s0",
+        "closed.revoked.b1.idem.s0",
+        "closed.again.b2.idem.s0",
+        "closed.reborn.b2.ctrl.s0",
+        "closed.below.b1.idem.s0",
         "revoked.b2.idem.s0",
         "below.b2.idem.s0",
         "orphaned.b1.ctrl.s0",
@@ -84,3 +91,26 @@ def test_a_child_that_gives_back_what_it_used_is_convicted(scratch: Path) -> Non
     target = "py:tests.order_ledgers:FullRefund"
     found = codes(played(target, "delegation", scratch, ["closed.used.b2.idem.s0"]))
     assert found == {"AO504", "AO104", "AO304"}
+
+
+CHILDREN = {
+    "CutsByBeginning": ("wide.session_longer.b1.idem.s0", {"AO501"}),
+    "CutsAnything": ("odd.negative.b1.idem.s0", {"AO102", "AO103", "AO502"}),
+    "TakesAgain": ("closed.again.b2.idem.s0", {"AO504"}),
+    "ReturnsAgain": ("closed.revoked.b1.ctrl.s0", {"AO102", "AO502"}),
+    "OpensAgain": ("closed.reborn.b2.ctrl.s0", {"AO102", "AO502", "AO504"}),
+    "ClosesOne": ("closed.below.b1.ctrl.s0", {"AO102", "AO502"}),
+}
+
+
+@pytest.mark.parametrize("name", CHILDREN)
+def test_what_a_child_takes_and_leaves_is_counted(name: str, scratch: Path) -> None:
+    plan, found = CHILDREN[name]
+    assert codes(played(f"py:tests.voucher_bugs:{name}", "delegation", scratch, [plan])) == found
+
+
+def test_a_ledger_that_counts_by_arithmetic_is_acquitted(scratch: Path) -> None:
+    plans = [plan for plan, _ in CHILDREN.values()]
+    plans += ["two.b2.idem.s0", "conserved.b2.ctrl.s0", "odd.fraction.b2.idem.s0"]
+    results = played("py:tests.voucher_ledger:VoucherTarget", "delegation", scratch, plans)
+    acquitted(results, "AO501", "AO502", "AO504")

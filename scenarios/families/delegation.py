@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ...targets.terms import Context
 from ..checks.attacks import ANOTHER_HOLDER
+from ..client import Client
 from ..cuts import cut, cuts_of
 from ..history import SinkKind
 from ..moves import as_executor, close, delegate, present
@@ -21,16 +22,23 @@ from ..race import point_of
 from ..scene import Scene
 from ..uses import admit
 from . import Subjects, budgeted, budgets_of
+from .budgets import ODD, ODD_USES
 from .delegation_races import RACES, Races, races_of
 
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 NARROW: Final = ("executor", "session", "task")
-WIDE: Final = ("session", "task", "policy_epoch", "schema_epoch", "budget")
+BESIDE: Final = ("session", "task")
+WIDE: Final = (
+    *BESIDE,
+    *(f"{name}_longer" for name in BESIDE),
+    *("policy_epoch", "schema_epoch", "budget"),
+)
+"""``longer``: begins like that of its parent, and lies beside it all the same."""
 MOMENTS: Final = (
     *("one", "two", "mutated", "stranger", "conserved"),
     *("revoked", "begun", "orphaned", "below"),
 )
-CLOSED: Final = ("unused", "used", "twice")
+CLOSED: Final = ("unused", "used", "twice", "revoked", "again", "reborn", "below")
 
 
 class DelegationFamily:
@@ -42,7 +50,7 @@ class DelegationFamily:
     replayable = True
     needs: tuple[str, ...] = ("delegate",)
     claims: tuple[str, ...] = ("delegate",)
-    topics: tuple[str, ...] = (*MOMENTS, "narrow", "wide", "closed", *RACES, "cut")
+    topics: tuple[str, ...] = (*MOMENTS, "narrow", "wide", "odd", "closed", *RACES, "cut")
     rows: tuple[str, ...] = tuple(f"DG{n:02}" for n in range(1, 11))
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
@@ -51,10 +59,13 @@ class DelegationFamily:
         shapes: list[tuple[tuple[str, ...], int]] = [((m,), b) for m in MOMENTS for b in budgets]
         others: list[tuple[str, ...]] = [("narrow", name) for name in NARROW]
         others += [("wide", name) for name in WIDE]
-        others += [("closed", how) for how in CLOSED if "close" in survey.operations]
+        others += [("odd", name) for name in ODD]
+        others += [("closed", how) for how in _closed_of(subject)]
         others += races_of(subject)
         others += [("cut", *tokens) for tokens in cuts_of(survey, "delegate")]
-        shapes += [(shape, budgets[n % len(budgets)]) for n, shape in enumerate(others)]
+        for n, shape in enumerate(others):  # asked for again there must be more to take
+            again = shape == ("closed", "again")
+            shapes.append((shape, budgets[-1 if again else n % len(budgets)]))
         for turn, (shape, budget) in enumerate(shapes):
             sink = SINKS[(turn // len(budgets)) % len(SINKS)]
             yield Plan(subject.target, self.name, shape, budget, sink, 0)
@@ -68,6 +79,10 @@ class DelegationFamily:
             getattr(played, kind)(point_of(plan, scene.survey, tuple(rest)))
         elif kind == "cut":
             played.cut(plan, tuple(rest))
+        elif plan.params == ("closed", "revoked") and "revoked" not in _closed_of(
+            Subjects(plan.target, scene.declaration, scene.survey)
+        ):
+            raise PlanProblem(f"{plan.id}: this target has no such schedule now")
         elif (kind in MOMENTS and not rest) or rest in [[name] for name in _WORDS.get(kind, ())]:
             getattr(played, kind)(*rest)
         else:
@@ -75,7 +90,18 @@ class DelegationFamily:
         played.heal()
 
 
-_WORDS: Final[dict[str, tuple[str, ...]]] = {"narrow": NARROW, "wide": WIDE, "closed": CLOSED}
+_WORDS: Final[dict[str, tuple[str, ...]]] = {
+    "narrow": NARROW,
+    "wide": WIDE,
+    "odd": tuple(ODD),
+    "closed": CLOSED,
+}
+
+
+def _closed_of(subject: Subjects) -> list[str]:
+    """The ways to close a child that this ledger has the operations for."""
+    can = subject.survey.operations
+    return [h for h in CLOSED if "close" in can and (h != "revoked" or "revoke" in can)]
 
 
 def _with(context: Context, field: str, value: Any) -> Context:
@@ -114,10 +140,21 @@ class _Played(Races):
             budget = self.budget + 1
         elif field.endswith("epoch"):
             context = _with(context, field, getattr(context, field) + 1)
+        elif field.endswith("longer"):
+            name = field.removesuffix("_longer")
+            context = _with(context, name, f"{getattr(context, name)}0")
         else:
             context = _with(context, field, f"another {field}")
         child = self.born(self.parent, self.node, context, budget)
         for _ in range(budget):
+            self.use(child)
+
+    def odd(self, name: str) -> None:
+        """A child with a budget that is none: refused, or no more units than there were. Less
+        than nothing, taken from what its parent has, would be something."""
+        context = as_executor(self.parent.approval.context, "executor-2")
+        child = self.born(self.parent, self.node, context, ODD[name])
+        for _ in range(ODD_USES):
             self.use(child)
 
     def mutated(self) -> None:
@@ -153,18 +190,38 @@ class _Played(Races):
         self.child()
 
     def closed(self, how: str) -> None:
-        """A child gives back what it did not use, once."""
-        child = self.child()
+        """A child gives back what it did not use, once: also one that was revoked before, one that
+        was asked for again and answered with itself, one that is made anew afterwards, and one
+        that has a child of its own."""
+        child = self.child(budget=self.budget if how == "reborn" else 1)
         if child is None:
             return
         client, node = child
+        grandchild = self.child(child) if how == "below" else None
         if how == "used":
             self.use(child)
-        for _ in range(2 if how == "twice" else 1):
+        elif how == "revoked":
+            self.withdraw(client)
+        elif how == "again" and not self.is_asked_for_again(client):
+            return
+        for _ in range(2 if how in ("twice", "revoked") else 1):
             assert client.authorization is not None
             close(client, node, client.authorization, client.acting)
             self.parent.audit(self.node, "after_close")
+        if how == "reborn":  # whatever it gets then, it uses all of that
+            child = self.born(self.parent, self.node, client.approval.context, self.budget)
+            for _ in range(self.budget):
+                self.use(child)
+        self.use(grandchild)
         self.use(child)
+
+    def is_asked_for_again(self, child: Client) -> bool:
+        """Whether the same Delegate, as of somebody who had no answer, is answered with the same
+        child. Another one would hold units of its own, which closing the first does not free."""
+        context = child.approval.context
+        answer = delegate(self.parent, self.node, context, 1).answer
+        self.parent.audit(self.node, "after_delegate")
+        return answer is not None and answer.value == child.authorization
 
     def revoked(self) -> None:
         """The parent is revoked before its children ask."""

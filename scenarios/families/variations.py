@@ -133,13 +133,18 @@ CONTEXTS: Final[dict[str, Callable[[Context], Context]]] = {
 PRESENTERS: Final[dict[str, Callable[[Context], Context]]] = {
     **CONTEXTS,
     "longer": lambda c: replace(c, executor=f"{c.executor}0"),
+    "shorter": lambda c: replace(c, executor=c.executor[:-1]),
+    "nobody": lambda c: replace(c, executor=""),
+    "no_session": lambda c: replace(c, session=""),
+    "no_task": lambda c: replace(c, task=""),
     "upper": lambda c: replace(c, executor=c.executor.upper()),
     "policy_old": lambda c: replace(c, policy_epoch=c.policy_epoch - 1),
     "schema_old": lambda c: replace(c, schema_epoch=c.schema_epoch - 1),
 }
-"""The same and more, of whoever asks for admission: a name that begins like the right one, or
-differs in its case alone; an epoch that is over, which a comparison by order lets through on one
-side alone."""
+"""The same and more, of whoever asks for admission: a name that begins like the right one or is
+its beginning, or differs in its case alone; none at all, which a ledger that compares only what is
+there lets through; an epoch that is over, which a comparison by order lets through on one side
+alone."""
 
 
 @dataclass(frozen=True, slots=True)
