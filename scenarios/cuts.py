@@ -1,4 +1,5 @@
-"""The own commits of Revoke and Delegate, cut: four points that are reported beside the twelve.
+"""The own commits of Revoke, Delegate and Close, cut. Those of the first two are the four points
+that are reported beside the twelve.
 
 Before a durable write the operation has not happened; after it, and before the reply, it has, and
 nobody was told.
@@ -13,6 +14,7 @@ from ..chaos.events import Point
 from .calls import Arm, Pending, Twist
 from .placement import BESIDE, Survey
 from .plan import Plan, PlanProblem
+from .race import RACE
 from .scene import Scene
 
 HOWS: Final = ("kill", "drop")
@@ -38,16 +40,17 @@ def cut(
         )
     *place, how = tokens
     before = place[-1] == "before"
-    name = BESIDE[op][0 if before else 1]
+    name = BESIDE[op][0 if before else 1] if op in BESIDE else RACE
     if place == ["reply"]:
         point = Point(op, "reply", "before", 1)
     else:
         point = Point(op, "write", "before" if before else "after", int(place[0][len("write") :]))
     pending = ask(Twist(Arm(name, point)))
     if pending.answer is not None:
-        scene.idle = f"{name} was never reached"
+        scene.idle = f"{op} never came to its {' '.join(place)}"
         return pending
-    scene.stage.tally.fired.append((name, f"{how} {' '.join(place)}"))
+    if op in BESIDE:
+        scene.stage.tally.fired.append((name, f"{how} {' '.join(place)}"))
     if how == "kill":
         scene.stage.kill(pending.node, pending)
     else:

@@ -64,6 +64,33 @@ class _ClosesOne(VoucherLedger):
         super().check_live(alone)
 
 
+class _KeyOfTheDay(VoucherLedger):
+    def sink_key(self, key: str) -> str:
+        return f"{key}-{self.env.now() // 86_400:.0f}"
+
+
+class _EndsTheYoungest(VoucherLedger):
+    def ended(self, key: str) -> str:
+        query = (
+            "SELECT key FROM payment WHERE state = 'open' AND root ="
+            " (SELECT root FROM payment WHERE key = ?) ORDER BY rowid DESC"
+        )
+        row = self.db.execute(query, (key,)).fetchone()
+        return str(row[0]) if row else key
+
+
+class _ClosesInTwo(VoucherLedger):
+    def close(self, authorization: c.Authorization) -> c.Done:
+        with self.writing():
+            child = self.get(authorization.credential)
+            end = "UPDATE voucher SET state = 'closed' WHERE id = ?"
+            self.db.execute(end, (child["id"],))
+        if child["state"] != "closed":
+            with self.writing():
+                self.fold(child)
+        return c.Done()
+
+
 class CutsByBeginning(VoucherTarget):
     """A child of "s1" may act in "s10"."""
 
@@ -110,3 +137,21 @@ class ClosesOne(VoucherTarget):
     """A closed child gives back what its own child still has, and uses."""
 
     ledger = _ClosesOne
+
+
+class KeyOfTheDay(VoucherTarget):
+    """Its sink key holds a date."""
+
+    ledger = _KeyOfTheDay
+
+
+class EndsTheYoungest(VoucherTarget):
+    """A receipt is written down with the youngest payment that is open."""
+
+    ledger = _EndsTheYoungest
+
+
+class ClosesInTwo(VoucherTarget):
+    """A child is closed in one transaction, and gives back in the next."""
+
+    ledger = _ClosesInTwo

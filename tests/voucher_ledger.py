@@ -38,8 +38,8 @@ FROM voucher AS child WHERE child.root = voucher.id AND parent IS NOT NULL AND s
 FROM voucher LEFT JOIN payment ON payment.root = voucher.id WHERE decision = ? GROUP BY voucher.id
 """
 WAIT_S = 5.0
-BINDS: Final = ("principal", "tool", "tool_version", "args", "resource", "executor", "session", "task",
-         "policy_epoch", "schema_epoch", "budget", "confirmation")  # fmt: skip
+BINDS: Final = ("principal", "tool", "tool_version", "args", "resource", "executor", "session",
+                "task", "policy_epoch", "schema_epoch", "budget", "confirmation")  # fmt: skip
 
 
 class No(Exception):
@@ -249,7 +249,7 @@ class VoucherLedger:
     def send(self, key: str, tool: str, args: str) -> c.Receipt:
         """What was not applied is over for good, if nothing else was sent under its key."""
         try:
-            receipt = self.env.effect(tool, json.loads(args), key)
+            receipt = self.env.effect(tool, json.loads(args), self.sink_key(key))
         except c.NotApplied as refused:
             over = (
                 "UPDATE payment SET state = 'failed' WHERE key = ? AND state = 'open' AND sent = 1"
@@ -261,8 +261,14 @@ class VoucherLedger:
             raise c.EffectUnknown("another request may stand applied") from refused
         done = "UPDATE payment SET state = 'paid', receipt = coalesce(receipt, ?) WHERE key = ?"
         with self.writing():
-            self.db.execute(done, (json.dumps(asdict(receipt)), key))
+            self.db.execute(done, (json.dumps(asdict(receipt)), self.ended(key)))
         return receipt
+
+    def sink_key(self, key: str) -> str:
+        return key
+
+    def ended(self, key: str) -> str:
+        return key
 
     def recover(self, known: Sequence[c.Authorization]) -> c.Recovered:
         """End all that is open, of whomever; one that fails keeps nobody waiting."""

@@ -23,6 +23,7 @@ from ..history import SinkKind
 from ..moves import reissue, revoke
 from ..placement import Survey
 from ..plan import Plan, PlanProblem
+from ..race import HOLD_S
 from ..scene import DRAIN_EXTRA, Scene
 from ..story.labels import bound_of
 from . import Subjects, budgets_many
@@ -154,22 +155,43 @@ def _over(play: Play) -> NodeHandle:
 
 def _crash(play: Play) -> NodeHandle:
     """Some committed, two prepared where the budget allows it, the rest issued; then the process
-    dies. Two, for a recovery may find the one and forget the other."""
+    dies. Two, for a recovery may find the one and forget the other. Of several that were at work
+    one comes to its end, and whoever goes by their order writes down the end of another one."""
+    client, stage = play.client, play.scene.stage
     for _ in range(play.budget // 3):
-        play.client.finish(play.node, play.client.new_use())
+        client.finish(play.node, client.new_use())
     if play.scene.survey.guarded:
-        use = play.client.new_use()
-        arm = Arm("hold", Point("execute", "effect", "before", 1))
-        standing = play.client.execute(play.node, use, Twist(arm))
-        play.scene.stage.kill(play.node, standing)
-        play.client.executed(use, standing)
+        _crash_at_the_effect(play)
     else:
-        for _ in range(min(play.budget, PREPARED)):
-            play.client.prepare(play.node, play.client.new_use())
-        play.scene.stage.kill(play.node)
+        uses = [client.new_use() for _ in range(min(play.budget - play.budget // 3, PREPARED + 1))]
+        for use in uses:
+            client.prepare(play.node, use)
+        ended = uses[len(uses) // 2 - 1] if len(uses) > 1 else None
+        if ended is not None and ended.admission is not None:
+            client.carry_out(play.node, ended, ended.admission)
+        stage.kill(play.node)
     play.scene.phase("heal")
-    healer, _ = play.scene.healer(play.client, "after_fault")
+    healer, _ = play.scene.healer(client, "after_fault")
     return healer
+
+
+def _crash_at_the_effect(play: Play) -> None:
+    """A process dies before it sends; where there are units for two, while an older one ends."""
+    client, stage, node = play.client, play.scene.stage, play.node
+    arm = Arm("hold", Point("execute", "effect", "before", 1))
+    use = client.new_use()
+    standing = client.execute(node, use, Twist(arm))
+    if play.budget > 1 and standing.reached and standing.answer is None:
+        node, younger = play.scene.helper(client.executor), client.new_use()
+        second = client.execute(node, younger, Twist(arm, patience_s=HOLD_S))
+        stage.go(standing)
+        client.executed(use, standing)
+        if second.answer is None and not second.reached:
+            stage.drive(second)  # it had waited for the older one
+        use, standing = younger, second
+        stage.dismiss(play.node)
+    stage.kill(node, standing)
+    client.executed(use, standing)
 
 
 def _revoke(play: Play) -> NodeHandle:

@@ -10,6 +10,7 @@ The first parameter of a plan is the failure point, and the others say where exa
 * ``crash_statement``: a change fails inside a transaction of SQLite's, or on its way to a file;
 * ``crash_several``: two units are left, and with one of them recovery can come to no end;
 * ``crash_elsewhere``: whoever recovers is an interpreter of its own;
+* ``crash_later``: whoever recovers lives on another day;
 * ``crash_loop``: whoever takes the unit up dies of it, one after another.
 
 Every schedule is hurt, then healed, recovered, drained by honest clients, and read.
@@ -34,6 +35,7 @@ from . import (
     crash_beside,
     crash_elsewhere,
     crash_gap,
+    crash_later,
     crash_loop,
     crash_pipeline,
     crash_recoverer,
@@ -65,7 +67,8 @@ class CrashFamily:
     claims: tuple[str, ...] = ()
     topics: tuple[str, ...] = (
         *(*points, *crash_beside.NAMES),
-        *(crash_statement.TOPIC, crash_several.TOPIC, crash_elsewhere.TOPIC, crash_loop.TOPIC),
+        *(crash_statement.TOPIC, crash_several.TOPIC, crash_elsewhere.TOPIC),
+        *(crash_later.TOPIC, crash_loop.TOPIC),
     )
     rows: tuple[str, ...] = (
         "FI01",
@@ -114,6 +117,7 @@ class CrashFamily:
         yield from crash_statement.placed(subject, self.name)
         yield from crash_several.placed(subject, self.name)
         yield from crash_elsewhere.placed(subject, self.name)
+        yield from crash_later.placed(subject, self.name)
         yield from crash_loop.placed(subject, self.name)
 
     def sampled(self, plan: Plan, chance: random.Random) -> Plan:
@@ -128,9 +132,10 @@ class CrashFamily:
         if plan.params[0] == crash_statement.TOPIC:
             crash_statement.run(plan, scene)
             return
-        if plan.params == (crash_elsewhere.TOPIC,):
-            crash_elsewhere.run(plan, scene)
-            return
+        for whole in (crash_elsewhere, crash_later):
+            if plan.params == (whole.TOPIC,):
+                whole.run(plan, scene)
+                return
         name, rest = plan.params[0], plan.params[1:]
         subject = Subjects(plan.target, scene.declaration, scene.survey)
         if plan.params in crash_several.shapes(subject):

@@ -50,7 +50,7 @@ class DelegationFamily:
     replayable = True
     needs: tuple[str, ...] = ("delegate",)
     claims: tuple[str, ...] = ("delegate",)
-    topics: tuple[str, ...] = (*MOMENTS, "narrow", "wide", "odd", "closed", *RACES, "cut")
+    topics: tuple[str, ...] = (*MOMENTS, "narrow", "wide", "odd", "closed", *RACES, "cut", "ended")
     rows: tuple[str, ...] = tuple(f"DG{n:02}" for n in range(1, 11))
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
@@ -63,6 +63,8 @@ class DelegationFamily:
         others += [("closed", how) for how in _closed_of(subject)]
         others += races_of(subject)
         others += [("cut", *tokens) for tokens in cuts_of(survey, "delegate")]
+        if "close" in survey.operations:
+            others += [("ended", *tokens) for tokens in cuts_of(survey, "close")]
         for n, shape in enumerate(others):  # asked for again there must be more to take
             again = shape == ("closed", "again")
             shapes.append((shape, budgets[-1 if again else n % len(budgets)]))
@@ -77,8 +79,8 @@ class DelegationFamily:
         played = _Played(scene, plan.budget)
         if plan.params in races_of(Subjects(plan.target, scene.declaration, scene.survey)):
             getattr(played, kind)(point_of(plan, scene.survey, tuple(rest)))
-        elif kind == "cut":
-            played.cut(plan, tuple(rest))
+        elif kind in ("cut", "ended"):
+            getattr(played, kind)(plan, tuple(rest))
         elif plan.params == ("closed", "revoked") and "revoked" not in _closed_of(
             Subjects(plan.target, scene.declaration, scene.survey)
         ):
@@ -267,3 +269,19 @@ class _Played(Races):
         self.scene.stage.inspect(self.node, self.parent.known, self.parent.label, "after_fault")
         self.scene.stage.dismiss(giver)
         self.use(self.born(self.parent, self.node, context, 1))
+
+    def ended(self, plan: Plan, tokens: tuple[str, ...]) -> None:
+        """Close's own commit; whoever was not answered asks again. When that is answered all is
+        back, whoever did it."""
+        child = self.child()
+        if child is None:
+            return
+        client, _ = child
+        giver = self.scene.helper(self.parent.executor)
+        born = client.authorization
+        assert born is not None
+        cut(plan, self.scene, "close", tokens,
+            lambda t: close(client, giver, born, client.acting, t))  # fmt: skip
+        self.scene.stage.inspect(self.node, self.parent.known, self.parent.label, "after_fault")
+        self.scene.stage.dismiss(giver)
+        close(client, self.node, born, client.acting)
