@@ -69,6 +69,11 @@ class _KeyOfTheDay(VoucherLedger):
         return f"{key}-{self.env.now() // 86_400:.0f}"
 
 
+class _KeyOfTheSender(VoucherLedger):
+    def sink_key(self, key: str) -> str:
+        return f"{key}-{self.env.identity.name}"
+
+
 class _EndsTheYoungest(VoucherLedger):
     def ended(self, key: str) -> str:
         query = (
@@ -143,6 +148,12 @@ class KeyOfTheDay(VoucherTarget):
     """Its sink key holds a date."""
 
     ledger = _KeyOfTheDay
+
+
+class KeyOfTheSender(VoucherTarget):
+    """Its sink key holds the name of whoever sends."""
+
+    ledger = _KeyOfTheSender
 
 
 class EndsTheYoungest(VoucherTarget):

@@ -8,6 +8,7 @@ from typing import Final
 from ...targets.replies import Refused
 from ..story import Admitted, LabelStory, Reading, Story
 from ..story.calls import ADMITTING, FOREVER, CallStory
+from .resumed import resumed_after_release
 from .ruling import Check, Docket, Ruling
 
 
@@ -181,6 +182,7 @@ def _no_second_unit(story: Story) -> Ruling:
                         tuple(a.since for a in mine),
                     )
         _taken_by_recovery(label, docket)
+        resumed_after_release(label, docket)
     return docket.ruling()
 
 
@@ -336,8 +338,9 @@ CHECKS = (
         None,
         "the paper: recovery resumes the same (nu, j, k); no new slot for an old request",
         "A repeated attempt was given another unit (where the ledger says that it knows "
-        "attempts), or recovery took a unit that had been free.",
-        "Prepare does not store the attempt, or recovery calls Prepare again.",
+        "attempts), or recovery took a unit that had been free, or given back.",
+        "Prepare does not store the attempt, recovery calls Prepare again, or a Release is not "
+        "looked at.",
         "Look for the attempt's own unit first, in the same transaction; let recovery resume "
         "the stored record, slot and key.",
         _no_second_unit,

@@ -10,7 +10,7 @@ The first parameter of a plan is the failure point, and the others say where exa
 * ``crash_statement``: a change fails inside a transaction of SQLite's, or on its way to a file;
 * ``crash_several``: two units are left, and with one of them recovery can come to no end;
 * ``crash_elsewhere``: whoever recovers is an interpreter of its own;
-* ``crash_later``: whoever recovers lives on another day;
+* ``crash_later``: whoever recovers is somebody else, or lives on another day;
 * ``crash_loop``: whoever takes the unit up dies of it, one after another.
 
 Every schedule is hurt, then healed, recovered, drained by honest clients, and read.
@@ -68,7 +68,7 @@ class CrashFamily:
     topics: tuple[str, ...] = (
         *(*points, *crash_beside.NAMES),
         *(crash_statement.TOPIC, crash_several.TOPIC, crash_elsewhere.TOPIC),
-        *(crash_later.TOPIC, crash_loop.TOPIC),
+        *(*crash_later.TOPICS, crash_loop.TOPIC),
     )
     rows: tuple[str, ...] = (
         "FI01",
@@ -132,14 +132,16 @@ class CrashFamily:
         if plan.params[0] == crash_statement.TOPIC:
             crash_statement.run(plan, scene)
             return
-        for whole in (crash_elsewhere, crash_later):
-            if plan.params == (whole.TOPIC,):
-                whole.run(plan, scene)
-                return
+        if plan.params == (crash_elsewhere.TOPIC,):
+            crash_elsewhere.run(plan, scene)
+            return
         name, rest = plan.params[0], plan.params[1:]
         subject = Subjects(plan.target, scene.declaration, scene.survey)
         if plan.params in crash_several.shapes(subject):
             crash_several.run(plan, scene)
+            return
+        if plan.params in crash_later.shapes(subject):
+            crash_later.run(plan, scene)
             return
         if plan.params in crash_loop.shapes(subject):
             crash_loop.run(plan, scene)

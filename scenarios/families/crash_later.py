@@ -1,8 +1,11 @@
-"""A unit is left at FP8, and whoever recovers it lives on another day, at another hour.
+"""A unit is left at FP8, and whoever recovers it is somebody else, or lives on another day.
 
-A key that is made of a date, or a unit that is looked for among those of today, is right for as
-long as a test takes. Recovery has no such limit: neither expiry nor the passing of time stops it.
-Only recovery lives later; the rest of the budget is used by the clock of those who began.
+Recovery is anybody's, at any time. A key that is made of who sends, or of a date, is right for as
+long as the holder itself does that, within the minutes that a test takes; then the sink sees a new
+request. Only recovery is different; the rest of the budget is used by those who began, as they did.
+
+``stranger``  the one that recovers connects as another executor;
+``later``     its clock shows another day, hour and minute.
 """
 
 from __future__ import annotations
@@ -11,28 +14,42 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..placement import Place, places
-from ..plan import Plan, PlanProblem
+from ..plan import Plan
 from ..scene import Scene
 from . import Subjects, budgets_of
 from .crash_pipeline import reach, stands, twist_of
 
-TOPIC: Final = "later"
+LATER: Final = "later"
+STRANGER: Final = "stranger"
+TOPICS: Final = (STRANGER, LATER)
+ANOTHER: Final = "executor-7"
+"""Who recovers as a stranger: nobody else in the schedule is called so."""
+
 LATER_S: Final = 86_400.0 + 3_600.0 + 60.0 + 1.0
 """How much later, seconds: nothing that a clock or a calendar shows is as it was."""
 
 
+def shapes(subject: Subjects) -> tuple[tuple[str, ...], ...]:
+    """Those that fit a ledger which promises recovery. Not later where a unit that is held lapses
+    with time, or a record is kept for a while only: what becomes of it then is declared."""
+    facts = subject.declaration.facts
+    if not subject.declaration.claims_that("recover") or _place(subject) is None:
+        return ()
+    timeless = facts.clock == "injected" and facts.lapse == "none" and facts.retention_s is None
+    return ((STRANGER,), (LATER,)) if timeless else ((STRANGER,),)
+
+
 def placed(subject: Subjects, family: str) -> Iterator[Plan]:
-    """One plan, where the ledger reads the clock that it is told, and promises recovery."""
-    if _place(subject) is not None:
-        budget = budgets_of(subject.declaration)[-1]
-        yield Plan(subject.target, family, (TOPIC,), budget, "idempotent", 0)
+    """One plan of each, with a unit left to be used where there may be more than one."""
+    budget = budgets_of(subject.declaration)[-1]
+    for shape in shapes(subject):
+        yield Plan(subject.target, family, shape, budget, "idempotent", 0)
 
 
 def run(plan: Plan, scene: Scene) -> None:
     """Play one plan."""
     place = _place(Subjects(plan.target, scene.declaration, scene.survey))
-    if place is None:
-        raise PlanProblem(f"{plan.id}: this target has no FP8 now that it would recover later")
+    assert place is not None
     client = scene.approve(plan.budget)
     node = scene.victim(client.executor)
     scene.phase("hurt")
@@ -46,18 +63,16 @@ def run(plan: Plan, scene: Scene) -> None:
     scene.phase("heal")
     healer, _ = scene.healer(client, "after_fault")
     scene.phase("recover")
-    later = scene.helper(client.executor, skew_s=LATER_S)
-    client.recover(later)
-    scene.stage.dismiss(later)
+    if plan.params == (STRANGER,):
+        other = scene.helper(ANOTHER)
+    else:
+        other = scene.helper(client.executor, skew_s=LATER_S)
+    client.recover(other)
+    scene.stage.dismiss(other)
+    client.recover(healer)
     scene.drain(client, healer, plan.budget)
     scene.end(client, healer)
 
 
 def _place(subject: Subjects) -> Place | None:
-    """Not where a unit that is held lapses with time, or a record is kept for a while only: what
-    becomes of it then is declared."""
-    facts = subject.declaration.facts
-    timeless = facts.clock == "injected" and facts.lapse == "none" and facts.retention_s is None
-    if not timeless or not subject.declaration.claims_that("recover"):
-        return None
     return next((place for place in places(subject.survey) if place.name == "FP8"), None)

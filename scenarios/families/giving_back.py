@@ -48,6 +48,17 @@ class GivingBack:
             self.client.finish(self.mine, use)
         self._look()
 
+    def overtaken(self) -> None:
+        """Revoked while it is held, and given back afterwards: then it is free for nobody."""
+        use = self._refused()
+        asked = revoke(self.client, self.mine)
+        if asked.answer is not None and asked.answer.granted:
+            self._look()
+        if use.admission is not None:
+            self._release(use)
+            self._look()
+        self.client.finish(self.mine, self.client.new_use())
+
     def stranger(self) -> None:
         """Somebody else gives back what the holder is about to use."""
         use = self._prepared()

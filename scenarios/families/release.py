@@ -1,10 +1,10 @@
 """Release: a unit is given back after a definite non-effect, and by its holder alone.
 
-The other side turns a request away, and what was held can be used again. Then the same is asked for
-when it must not be granted: by a stranger while the holder is at work, a second time when somebody
-else has the unit, after the effect is committed, and where the ledger itself has handed the unit
-out twice, so that the word of one holder says nothing of the other's request. At last a Release
-meets another one, and a recovery.
+The other side turns a request away, and what was held can be used again, unless it was revoked in
+between. Then the same is asked for when it must not be granted: by a stranger while the holder is
+at work, a second time when somebody else has the unit, after the effect is committed, and where the
+ledger itself has handed the unit out twice, so that the word of one holder says nothing of the
+other's request. At last a Release meets another one, and a recovery.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from .giving_back import GivingBack
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 TURNED_AWAY: Final = "turned_away"
 WITHDRAWN: Final = "withdrawn"
+OVERTAKEN: Final = "overtaken"
 ASKED: Final = ("stranger", "twice", "finished", "doubtful")
 RACES: Final = ("releases", "recovered")
 
@@ -37,7 +38,7 @@ class ReleaseFamily:
     replayable = True
     needs: tuple[str, ...] = ()
     claims: tuple[str, ...] = ("release",)
-    topics: tuple[str, ...] = (TURNED_AWAY, WITHDRAWN, *ASKED, *RACES)
+    topics: tuple[str, ...] = (TURNED_AWAY, WITHDRAWN, OVERTAKEN, *ASKED, *RACES)
     rows: tuple[str, ...] = ("RC09", "RC10", "PR14", "CM03")
 
     def placed(self, subject: Subjects) -> Iterator[Plan]:
@@ -73,6 +74,8 @@ def _topics(survey: Survey, declaration: Declaration) -> tuple[str, ...]:
     found: tuple[str, ...] = (TURNED_AWAY,)
     if "revoke" in survey.operations and declaration.claims_that("revoke"):
         found = (TURNED_AWAY, WITHDRAWN)
+        if "release" in survey.operations:
+            found = (*found, OVERTAKEN)
     if "release" in survey.operations:
         return (*found, *ASKED)
     return (*found, "doubtful") if survey.guarded else found
