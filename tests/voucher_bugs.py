@@ -6,7 +6,10 @@ before somebody uses all of it.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from admitone.targets import contract as c
@@ -96,6 +99,19 @@ class _ClosesInTwo(VoucherLedger):
         return c.Done()
 
 
+class _LeavesOpen(VoucherLedger):
+    def __init__(self, path: Path, env: c.Env) -> None:
+        super().__init__(path, env)
+        self.db.execute("PRAGMA busy_timeout = 50")
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        if not self.db.in_transaction:
+            self.db.execute("BEGIN IMMEDIATE")
+        yield
+        self.db.execute("COMMIT")  # not reached after an exception
+
+
 class CutsByBeginning(VoucherTarget):
     """A child of "s1" may act in "s10"."""
 
@@ -166,3 +182,12 @@ class ClosesInTwo(VoucherTarget):
     """A child is closed in one transaction, and gives back in the next."""
 
     ledger = _ClosesInTwo
+
+
+class LeavesOpen(VoucherTarget):
+    """A refusal leaves its transaction open, and with it the lock, as long as its process lives."""
+
+    ledger = _LeavesOpen
+    declaration = replace(
+        VoucherTarget.declaration, facts=replace(VoucherTarget.declaration.facts, waits_s=0.5)
+    )

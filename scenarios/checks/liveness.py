@@ -199,6 +199,9 @@ def _ends(story: Story) -> Ruling:
     docket = Docket()
     waits_s = story.facts.waits_s
     for label in story.labels:
+        for calls in _calm_chains(story, label):
+            docket.tried()
+            _busy_to_the_end(story, label, calls, docket)
         for calls in _quiet_chains(story, label):
             docket.tried()
             for call in calls:
@@ -255,6 +258,34 @@ def _quiet_chains(story: Story, label: LabelStory) -> list[list[CallStory]]:
         if calm and (call.honest or _unnamed(call)):
             chains.setdefault((call.op, call.owner), []).append(call)
     return list(chains.values())
+
+
+def _calm_chains(story: Story, label: LabelStory) -> list[list[CallStory]]:
+    """The same before anything was hurt, and while nobody had a unit in his hand: what is in the
+    way then was left there by a call that is over, as by one that was refused."""
+    chains: dict[tuple[str, str], list[CallStory]] = {}
+    for call in label.calls:
+        if call.phase == "hurt" and call.op in OPERATIONS and call.replied is not None:
+            chains.setdefault((call.op, call.owner), []).append(call)
+    return [
+        calls
+        for calls in chains.values()
+        if all(c.honest or _unnamed(c) for c in calls)
+        and story.undisturbed(0, calls[-1].ended)
+        and not _in_hand(story, calls[-1].ended)
+    ]
+
+
+def _in_hand(story: Story, at: int) -> bool:
+    """Some unit may have been admitted before this moment and not brought to its end."""
+    return any(
+        call.began < at and (call.ended > at or call.outcome == "unknown")
+        for call in story.calls.values()
+    ) or any(
+        a.since < at and not (a.freed < at or a.committed < at)
+        for label in story.labels
+        for a in label.admissions
+    )
 
 
 def _asked_to_wait_s(call: CallStory) -> float:

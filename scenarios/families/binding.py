@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from ...chaos.handle import NodeHandle
 from ...targets.declaration import Declaration, Facts
 from ...targets.terms import Authorization
 from ..attacker import Attacker, altered
@@ -85,8 +86,10 @@ class BindingFamily:
             if kind in AROUND_A_USE:
                 AROUND_A_USE[kind](attack)
             for _ in range(plan.budget if kind in _PRESENTED else 0):
-                _PRESENTED[kind](attack)
+                others = _PRESENTED[kind](attack)
                 client.finish(node, client.new_use())  # the owner, who must still be served
+                for other in others:  # who lives as long: what it left may be in the way
+                    scene.stage.dismiss(other)
         scene.phase("recover")
         client.recover(node)
         scene.drain(client, node, plan.budget)
@@ -131,23 +134,25 @@ def _keyed(facts: Facts) -> bool:
 # presented before each use of the owner ----------------------------------------------------------
 
 
-def _theft(attack: Attack) -> None:
+def _theft(attack: Attack) -> tuple[NodeHandle, ...]:
     """The authorization was copied: somebody else comes first, from a process of its own."""
     thief = attack.scene.helper(THIEF)
     for _ in range(OFTEN if attack.what == "often" else 1):
         attack.by.present(thief, context=as_executor(attack.client.approval.context, THIEF))
-    attack.scene.stage.dismiss(thief)
+    return (thief,)
 
 
-def _call(attack: Attack) -> None:
+def _call(attack: Attack) -> tuple[NodeHandle, ...]:
     attack.by.present(attack.node, call=CALLS[attack.what](attack.client.approval.call))
+    return ()
 
 
-def _context(attack: Attack) -> None:
+def _context(attack: Attack) -> tuple[NodeHandle, ...]:
     attack.by.present(attack.node, context=PRESENTERS[attack.what](attack.client.approval.context))
+    return ()
 
 
-def _credential(attack: Attack) -> None:
+def _credential(attack: Attack) -> tuple[NodeHandle, ...]:
     """Each leaf of the credential in turn, or a credential of another authorization."""
     own = attack.client.authorization
     assert own is not None
@@ -164,6 +169,7 @@ def _credential(attack: Attack) -> None:
             attack.by.present(attack.node, authorization=changed, forged=forged)
         without = replace(own, credential=None)
         attack.by.present(attack.node, authorization=without, forged="credential left out")
+    return ()
 
 
 def _foreign(attack: Attack, own: Authorization) -> None:
@@ -187,7 +193,7 @@ def _foreign(attack: Attack, own: Authorization) -> None:
     attack.scene.stage.dismiss(holder)
 
 
-_PRESENTED: Final[dict[str, Callable[[Attack], None]]] = {
+_PRESENTED: Final[dict[str, Callable[[Attack], tuple[NodeHandle, ...]]]] = {
     "theft": _theft,
     "call": _call,
     "context": _context,
