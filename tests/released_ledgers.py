@@ -37,3 +37,18 @@ class ForgetsRelease(_Own):
     """A Release is answered, and nothing comes of it."""
 
     ledger = _ForgetsRelease
+
+
+class _ReleasesAny(SmallLedger):
+    def release(self, admission: c.Admission, evidence: str) -> c.Done:
+        with self._records(admission.record) as found:
+            for slot in _of(found, admission.record)["slots"]:
+                if slot["name"] == admission.slot and slot["state"] == "prepared":
+                    slot |= {"state": "issued", "attempts": [], "handed_out": 0}
+        return c.Done()
+
+
+class ReleasesAny(_Own):
+    """Whoever had a slot once gives it back for whoever has it now."""
+
+    ledger = _ReleasesAny

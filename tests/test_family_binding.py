@@ -76,6 +76,19 @@ def test_half_a_comparison_is_convicted(name: str, what: str, scratch: Path) -> 
     assert {finding.code for finding in wrong.findings} == {"AO204"}
 
 
+def test_a_refusal_that_leaves_its_lock_behind_is_convicted(scratch: Path) -> None:
+    [result] = play(
+        "py:tests.voucher_bugs:LeavesOpen", scratch, ["binding:theft.executor.b1.idem.s0@1"]
+    ).values()
+    assert {finding.code for finding in result.findings} == {"AO804"}
+
+
+def test_of_two_at_work_the_one_that_ended_is_written_down(scratch: Path) -> None:
+    names = [f"budgets:crash.b{b}.idem.s0@1" for b in (2, 5)]
+    results = play("py:tests.voucher_bugs:EndsTheYoungest", scratch, names)
+    assert [{f.code for f in results[name].findings} for name in names] == [{"AO302"}] * 2
+
+
 def test_who_compares_all_is_not_accused(scratch: Path) -> None:
     names = [f"binding:context.{w}.b1.idem.s0@1" for w in ("nobody", "no_task", "shorter")]
     results = play("py:tests.voucher_ledger:VoucherTarget", scratch, names)

@@ -142,6 +142,8 @@ def test_a_quarter_of_the_kills_that_are_sampled_are_crash_loops(
         ("py:tests.lying_ledgers:RecoversNothing", "FP5.drop.gone.b1.idem", "AO301"),
         ("py:tests.lying_ledgers:Hashing", "elsewhere.b2.idem", "AO103"),
         ("py:tests.lying_ledgers:Drawing", "elsewhere.b2.idem", "AO802"),
+        ("py:tests.voucher_bugs:KeyOfTheSender", "stranger.b2.idem", "AO103"),
+        ("py:tests.voucher_bugs:KeyOfTheDay", "later.b2.idem", "AO103"),
         ("py:tests.lying_ledgers:RecoversNothing", "FP8.hold.recover.b1.idem", "AO301"),
         ("builtin:broken/ME1", "FP12.unanswered.sent.kill.b2.idem", "AO103"),
         ("builtin:broken/ME3", "FP8.kill.retry.b1.idem", "AO105"),
@@ -196,6 +198,28 @@ def test_a_unit_that_many_die_of_is_still_one_unit(target: str, kills: int, scra
     results = played(target, "crash", scratch, names)
     acquitted(results, "AO102", "AO301")
     assert max(result.kills for result in results) > kills
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("builtin:caplease-sqlite", "builtin:correct/guarded", "builtin:correct/counter"),
+        "py:tests.voucher_ledger:VoucherTarget",
+    ],
+)
+def test_recovery_is_anybodys_on_any_day(target: str, scratch: Path) -> None:
+    results = played(target, "crash", scratch, ["stranger.b2.idem.s0", "later.b1.idem.s1"])
+    acquitted(results, "AO103", "AO301")
+
+
+def test_where_time_frees_what_is_held_nobody_recovers_later(scratch: Path) -> None:
+    with conducted("builtin:correct/lease", scratch) as (_, fitting):
+        plans = CrashFamily().placed(
+            Subjects("correct/lease", fitting.greeting.declaration, fitting.survey)
+        )
+        topics = {plan.params[0] for plan in plans}
+    assert "stranger" in topics
+    assert "later" not in topics
 
 
 def test_a_commit_that_waits_for_the_one_that_stands_is_not_waited_for(scratch: Path) -> None:

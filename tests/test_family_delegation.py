@@ -99,6 +99,7 @@ CHILDREN = {
     "TakesAgain": ("closed.again.b2.idem.s0", {"AO504"}),
     "ReturnsAgain": ("closed.revoked.b1.ctrl.s0", {"AO102", "AO502"}),
     "OpensAgain": ("closed.reborn.b2.ctrl.s0", {"AO102", "AO502", "AO504"}),
+    "ClosesInTwo": ("ended.write1.after.kill.b2.idem.s0", {"AO504"}),
     "ClosesOne": ("closed.below.b1.ctrl.s0", {"AO102", "AO502"}),
 }
 
@@ -110,7 +111,7 @@ def test_what_a_child_takes_and_leaves_is_counted(name: str, scratch: Path) -> N
 
 
 def test_a_ledger_that_counts_by_arithmetic_is_acquitted(scratch: Path) -> None:
-    plans = [plan for plan, _ in CHILDREN.values()]
+    plans = [plan for plan, _ in CHILDREN.values()] + ["ended.reply.drop.b2.idem.s0"]
     plans += ["two.b2.idem.s0", "conserved.b2.ctrl.s0", "odd.fraction.b2.idem.s0"]
     results = played("py:tests.voucher_ledger:VoucherTarget", "delegation", scratch, plans)
     acquitted(results, "AO501", "AO502", "AO504")

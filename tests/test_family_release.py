@@ -9,7 +9,11 @@ import pytest
 from admitone.scenarios.families.release import ASKED
 from tests.played import acquitted, codes, played
 
-ALL = ("turned_away.b1.idem.s0", *(f"{topic}.b2.idem.s0" for topic in ASKED))
+ALL = (
+    "turned_away.b1.idem.s0",
+    "overtaken.b2.idem.s0",
+    *(f"{topic}.b2.idem.s0" for topic in ASKED),
+)
 
 
 @pytest.mark.parametrize("target", ["builtin:correct/counter", "py:tests.small_ledger:SmallTarget"])
@@ -42,3 +46,19 @@ def test_a_release_of_what_was_done_is_convicted(scratch: Path) -> None:
     assert all("AO103" in codes([result]) for result in late)
     assert codes(late) <= {"AO103", "AO304"}
     assert stranger.verdict == "passed"
+
+
+@pytest.mark.parametrize(
+    ("name", "plan", "code"),
+    [
+        ("FreesRevoked", "overtaken.b1.idem.s0", "AO401"),
+        ("ForgetsRelease", "turned_away.b1.ctrl.s0", "AO303"),
+        ("ReleasesAny", "twice.b1.ctrl.s0", "AO104"),
+        ("ReleasesAny", "twice.b2.ctrl.s0", "AO104"),
+    ],
+)
+def test_what_a_release_leaves_behind_is_looked_at(
+    name: str, plan: str, code: str, scratch: Path
+) -> None:
+    results = played(f"py:tests.released_ledgers:{name}", "release", scratch, [plan])
+    assert code in codes(results)

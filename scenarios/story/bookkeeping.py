@@ -61,11 +61,12 @@ class _Filler:
 
     def call_began(self, call: CallStory) -> None:
         """A release that is not refused may free its unit from the moment it was asked for, but
-        only the holder gives back: what a stranger released is still in the holder's hand."""
+        only the holder gives back: what a stranger released is still in the holder's hand. So is
+        what somebody has now, where one gives back once more what was his before."""
         about, label = call.invoked.admission, call.invoked.label
         if call.op != "release" or about is None or label not in self.books or call.took_nothing:
             return
-        found = self.books[label].find(about, call.attempt)
+        found = self.books[label].used_at(about, call.attempt, call.began)
         if found is None:
             return
         found.release_asked = True

@@ -242,3 +242,36 @@ def ao203_one_key_for_two() -> History:
     h.prepare("r1", slot="s1", key="k1")
     h.prepare("r2", slot="s2", key="k1")
     return h.history()
+
+
+def ao303_resumed_after_its_release() -> History:
+    h = Builder(facts=SLOTS, claims=["release", "recover"])
+    h.issue()
+    use = h.prepare("r1", slot="s1", key="k1")
+    h.effect(use, how="refused")
+    h.release(use)
+    h.recover(use.admission)
+    return h.history()
+
+
+def ao303_resumed_after_its_release_without_a_slot() -> History:
+    h = Builder(facts=ATTEMPTS, claims=["release", "recover"])
+    h.issue()
+    use = h.prepare("r1")
+    h.effect(use, how="refused")
+    h.release(use)
+    h.recover(Admission("R", attempt="a1"))
+    return h.history()
+
+
+def ao104_released_by_who_had_it_before() -> History:
+    """One gives back twice; the second time it is another one's."""
+    h = Builder(facts=SLOTS, claims=["release"])
+    h.issue()
+    first = h.prepare("r1", slot="s1", key="k1")
+    h.effect(first, how="refused")
+    h.release(first)
+    h.prepare("r2", slot="s1", key="k2")
+    h.release(first)
+    h.prepare("r3", slot="s1", key="k3")
+    return h.history()

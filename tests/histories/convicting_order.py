@@ -199,3 +199,14 @@ def ao406_revoked_is_said_when_nobody_revoked() -> History:
     h.use("r1")
     h.prepare("r2", refused="revoked")
     return h.history()
+
+
+def ao804_behind_a_refusal() -> History:
+    """Nothing was hurt, and nobody has a unit: the one that was refused left its lock behind."""
+    h = Builder()
+    h.issue()
+    h.phase("hurt")
+    h.prepare("r1", node="n2", refused="expired")
+    h.prepare("r2", busy="contention")
+    h.prepare("r2", busy="contention")
+    return h.history()

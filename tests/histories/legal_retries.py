@@ -217,6 +217,71 @@ def released_and_admitted_under_a_new_key() -> History:
     return h.history()
 
 
+def released_twice_and_done_once() -> History:
+    """The second Release is answered as done, and takes nothing from whoever has the slot now."""
+    facts = Facts(key="stored", slot_identity=True, after_not_applied="free")
+    h = Builder(facts=facts, claims=["release"])
+    h.issue()
+    first = h.prepare("r1", slot="s1", key="k1")
+    h.effect(first, how="refused")
+    h.release(first)
+    second = h.prepare("r2", slot="s1", key="k2")
+    h.release(first)
+    h.effect(second)
+    h.commit(second)
+    h.read(slots={"s1": "committed"})
+    return h.history()
+
+
+def released_admitted_again_and_recovered() -> History:
+    h = Builder(facts=ATTEMPTS, claims=["release", "recover"])
+    h.issue()
+    use = h.prepare("r1", slot="s1")
+    h.effect(use, how="refused")
+    h.release(use)
+    h.prepare("r2", slot="s1", unknown="dropped")
+    h.recover(Admission("R", "s1"))
+    return h.history()
+
+
+def released_while_a_recoverer_has_it_too() -> History:
+    """It was handed out twice, and one of the two gives back: the other one goes on."""
+    h = Builder(facts=ATTEMPTS, claims=["release", "recover"])
+    h.issue()
+    use = h.prepare("r1", slot="s1")
+    h.effect(use, how="refused")
+    h.recover(use.admission)
+    h.release(use)
+    h.recover(use.admission)
+    return h.history()
+
+
+def busy_behind_one_that_is_at_work() -> History:
+    """Nothing was hurt; the lock is that of a use between its Prepare and its Commit."""
+    h = Builder()
+    h.issue()
+    h.phase("hurt")
+    use = h.prepare("r1")
+    h.prepare("r2", busy="contention")
+    h.prepare("r2", busy="contention")
+    h.effect(use)
+    h.commit(use)
+    return h.history()
+
+
+def busy_behind_a_process_that_died() -> History:
+    h = Builder()
+    h.issue()
+    h.phase("hurt")
+    standing = h.begin("prepare", "n2", request="r1", attempt="a1")
+    h.stop("prepare", standing, "n2")
+    h.kill("n2")
+    h.unknown(standing)
+    h.prepare("r2", busy="contention")
+    h.prepare("r2", busy="contention")
+    return h.history()
+
+
 def final_when_admitted() -> History:
     h = Builder(facts=Facts(commits=False, slot_identity=True), operations=("issue", "prepare"))
     h.issue()
