@@ -63,11 +63,12 @@ class WarmParent:
         *,
         warm_deadline_s: float = WARM_DEADLINE_S,
         hash_seed: int | None = None,
+        zone: str | None = None,
     ) -> None:
         self.target = target
         self.log = log
         self._folder = folder
-        self._apart: WarmParent | None = None
+        self._apart: dict[str | None, WarmParent] = {}
         self._ended: dict[int, Ended] = {}
         self._nodes: dict[int, NodeHandle] = {}
         self._control, theirs = socket.socketpair()
@@ -87,7 +88,7 @@ class WarmParent:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,  # Ctrl-C is for the harness alone
-                env=_environment(hash_seed),
+                env=_environment(hash_seed, zone),
             )
         theirs.close()
         try:
@@ -112,12 +113,15 @@ class WarmParent:
         node = self._nodes[report["pid"]] = NodeHandle(name, report["pid"], ours)
         return node
 
-    def fork_apart(self, name: str) -> NodeHandle:
+    def fork_apart(self, name: str, zone: str | None = None) -> NodeHandle:
         """A new node of a second warm parent, made when it is first asked for: it has imported the
-        target anew, under another hash seed, as a process has that was started on its own."""
-        if self._apart is None:
-            self._apart = WarmParent(self.target, self._folder, self.log, hash_seed=1)
-        return self._apart.fork(name)
+        target anew, under another hash seed, as a process has that was started on its own.
+        ``zone``: and in this time zone, as ``TZ`` names it."""
+        if zone not in self._apart:
+            self._apart[zone] = WarmParent(
+                self.target, self._folder, self.log, hash_seed=1, zone=zone
+            )
+        return self._apart[zone].fork(name)
 
     def made(self, pid: int) -> bool:
         """Whether this is a node of this parent that was not reaped yet."""
@@ -125,8 +129,9 @@ class WarmParent:
 
     def reap(self, pid: int) -> Ended:
         """The status of a node that is known to be dead (``NodeHandle.kill``)."""
-        if self._apart is not None and self._apart.made(pid):
-            return self._apart.reap(pid)
+        for apart in self._apart.values():
+            if apart.made(pid):
+                return apart.reap(pid)
         if pid not in self._ended:
             try:
                 self._control.sendall(b"reap")
@@ -138,8 +143,8 @@ class WarmParent:
 
     def end_nodes(self) -> None:
         """Kill every node that still lives, whoever made it."""
-        if self._apart is not None:
-            self._apart.end_nodes()
+        for apart in self._apart.values():
+            apart.end_nodes()
         for node in list(self._nodes.values()):
             if node.alive:
                 node.kill()
@@ -155,8 +160,8 @@ class WarmParent:
 
     def close(self) -> None:
         """End the parent and with it every node it made."""
-        if self._apart is not None:
-            self._apart.close()
+        for apart in self._apart.values():
+            apart.close()
         self._control.close()
         if self._process.poll() is None:
             try:
@@ -236,11 +241,13 @@ class WarmParent:
         )
 
 
-def _environment(hash_seed: int | None) -> dict[str, str]:
+def _environment(hash_seed: int | None, zone: str | None) -> dict[str, str]:
     """The user's environment, with hash order fixed: the same plan gives the same statements."""
     environment = dict(os.environ)
     environment.setdefault("PYTHONHASHSEED", "0")
     if hash_seed is not None:
         same = environment["PYTHONHASHSEED"] == str(hash_seed)
         environment["PYTHONHASHSEED"] = str(hash_seed + same)
+    if zone is not None:
+        environment["TZ"] = zone
     return environment

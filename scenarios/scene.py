@@ -94,9 +94,11 @@ class Scene:
         copy_audit(self.stage, node, executor, "begin")
         return node
 
-    def helper(self, executor: str, *, skew_s: float = 0.0) -> NodeHandle:
-        """A fresh node with the ledger open; its clock is so much ahead."""
-        return self._opened(self.stage.node(), executor, skew_s)
+    def helper(self, executor: str, *, skew_s: float = 0.0, zone: str | None = None) -> NodeHandle:
+        """A fresh node with the ledger open; its clock is so much ahead. ``zone``: it is of an
+        interpreter of its own, in this time zone."""
+        apart = self.stage.parent.fork_apart("zoned", zone) if zone is not None else None
+        return self._opened(self.stage.node(apart), executor, skew_s)
 
     def healer(
         self, client: Client, moment: str | None, *, apart: bool = False

@@ -43,3 +43,26 @@ def test_a_confirmation_is_good_for_no_longer_than_it_was(scratch: Path) -> None
 def test_nothing_is_over_before_its_time(scratch: Path) -> None:
     results = played("py:tests.order_ledgers:Floors", "expiry", scratch, ["edge.b2.idem.s0"])
     assert codes(results) == {"AO406"}
+
+
+@pytest.mark.parametrize(
+    ("name", "plan", "code"),
+    [
+        ("LateInTheEast", "zoned.b1.idem.s0", "AO402"),
+        ("LateInTheEast", "zoned.b2.ctrl.s0", "AO402"),
+        ("EarlyInTheEast", "zoned.b2.ctrl.s0", "AO801"),
+    ],
+)
+def test_local_time_is_not_utc(name: str, plan: str, code: str, scratch: Path) -> None:
+    results = played(f"py:tests.zoned_ledgers:{name}", "expiry", scratch, [plan])
+    assert codes(results) == {code}
+
+
+def test_local_time_throughout_is_right(scratch: Path) -> None:
+    plans = ["zoned.b1.idem.s0", "zoned.b2.ctrl.s0"]
+    acquitted(played("py:tests.zoned_ledgers:Local", "expiry", scratch, plans), "AO402")
+
+
+def test_the_machines_clock_is_asked_in_another_zone(scratch: Path) -> None:
+    results = played("py:tests.order_ledgers:OwnClock", "expiry", scratch, ["zoned.b2.idem.s0"])
+    acquitted(results, "AO402")

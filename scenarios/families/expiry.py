@@ -48,9 +48,14 @@ MOMENTS: Final = (
     "unissued",
     "waiter",
     "crossing",
+    "zoned",
 )
+ZONE: Final = "XST-05:45"
+"""Where ``zoned`` is played, in the words of POSIX: 5 h 45 min east of Greenwich, no summer time.
+On a machine that keeps UTC, one who takes local time for UTC is right by chance."""
 DELEGATED: Final = "delegated"
 """A moment of those ledgers that have children."""
+EXECUTOR: Final = "executor-1"
 CROSSING_S: Final = 0.15
 """How long before t_e a caller asks that is to wait across it, seconds."""
 
@@ -84,7 +89,8 @@ class ExpiryFamily:
         if plan.params[0] not in moments or len(plan.params) > 1:
             raise PlanProblem(f"{plan.id}: of this target the family plays {', '.join(moments)}")
         scene.stage.clocks = scene.clock_is_known
-        played = _Played(scene, plan.budget)
+        zone = ZONE if plan.params == ("zoned",) else None
+        played = _Played(scene, plan.budget, zone)
         getattr(played, plan.params[0])()
         played.heal()
 
@@ -97,8 +103,12 @@ def _moments(survey: Survey, declaration: Declaration) -> tuple[str, ...]:
 class _Played:
     """One schedule: ``early`` lives before t_e, and ``late`` after it."""
 
-    def __init__(self, scene: Scene, budget: int) -> None:
-        self.scene, self.budget = scene, budget
+    def __init__(self, scene: Scene, budget: int, zone: str | None) -> None:
+        self.scene, self.budget, self.zone = scene, budget, zone
+        self.early = scene.victim(EXECUTOR)
+        if zone is not None:  # before t_e draws near: a new interpreter takes a while
+            scene.stage.dismiss(self.early)
+            self.early = scene.helper(EXECUTOR, zone=zone)
         self.tells = scene.facts.clock == "injected"
         self.began_s = time.time()
         # whose clocks can be told to be anywhere is shown what becomes of parts of a second
@@ -111,9 +121,9 @@ class _Played:
             scene.stage.setting.trust,
             scene.draws,
             budget,
+            executor=EXECUTOR,
             expires_s=self.expires_s,
         )
-        self.early = scene.victim(self.client.executor)
         self.late: NodeHandle | None = None
         scene.phase("hurt")
 
@@ -134,6 +144,13 @@ class _Played:
             ahead_s = self.expires_s - EARLY_S - time.time()
             before = self.scene.helper(self.client.executor, skew_s=ahead_s)
         self._use(before)
+        self._use(self._later())
+
+    def zoned(self) -> None:
+        """Everybody lives in another time zone, one before t_e and one after it."""
+        self.client.issue(self.early)
+        if self.budget > 1:  # else nothing would be left that could be admitted too late
+            self._use(self.early)
         self._use(self._later())
 
     def admitted(self) -> None:
@@ -263,7 +280,9 @@ class _Played:
     def _living_late(self) -> NodeHandle:
         """A process whose clock is past t_e, where clocks can be told to be."""
         if self.late is None:
-            self.late = self.scene.helper(self.client.executor, skew_s=self._ahead_s())
+            self.late = self.scene.helper(
+                self.client.executor, skew_s=self._ahead_s(), zone=self.zone
+            )
         return self.late
 
     def _ahead_s(self) -> float:
@@ -278,6 +297,6 @@ class _Played:
         scene.phase("recover")
         client.recover(later)
         scene.stage.dismiss(self.early)
-        scene.survivor = later
+        scene.survivor = later if self.zone is None else None
         scene.drain(client, later, self.budget)
         scene.end(client, later)
