@@ -50,7 +50,7 @@ def test_nothing_is_over_before_its_time(scratch: Path) -> None:
     [
         ("LateInTheEast", "zoned.b1.idem.s0", "AO402"),
         ("LateInTheEast", "zoned.b2.ctrl.s0", "AO402"),
-        ("EarlyInTheEast", "zoned.b2.ctrl.s0", "AO801"),
+        ("EarlyInTheEast", "zoned.b2.ctrl.s0", "AO406"),
     ],
 )
 def test_local_time_is_not_utc(name: str, plan: str, code: str, scratch: Path) -> None:

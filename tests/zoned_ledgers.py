@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from admitone.targets.correct.counter import CounterTarget, Denied, UseCounter
@@ -54,6 +55,10 @@ class LateInTheEast(CounterTarget):
 
 
 class EarlyInTheEast(CounterTarget):
-    """Now by the clock on the wall, t_e in UTC."""
+    """Now by the clock on the wall, t_e in UTC. It says that its refusals are right."""
 
     library = _EarlyInTheEast
+    declaration = replace(
+        CounterTarget.declaration,
+        claims={**CounterTarget.declaration.claims, "precise_codes": "Refused as expired is over."},
+    )
