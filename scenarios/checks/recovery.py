@@ -7,7 +7,8 @@ from typing import Final
 
 from ...targets.replies import Refused
 from ..story import Admitted, LabelStory, Reading, Story
-from ..story.calls import ADMITTING, FOREVER, CallStory
+from ..story.calls import FOREVER, CallStory
+from .lapses import lapsed_before
 from .ruling import Check, Docket, Ruling
 
 
@@ -50,12 +51,12 @@ def _recovery_ran(story: Story, label: LabelStory) -> bool:
     recovers by itself. Where a holder has a lease, its unit is nobody else's before that has
     lapsed: only a later recovery must end it."""
     drain = story.phases.get("drain", FOREVER)
-    lapsed_ns = _lapsed_ns(story, drain)
     if "recover" not in story.header.operations:
-        return "recover" in story.phases and lapsed_ns == 0
+        return "recover" in story.phases and story.facts.lapse == "none"
     over = _over(story, label, drain)
     return any(
-        _recovered(c) and c.began > over and c.began_ns >= lapsed_ns for c in story.calls.values()
+        _recovered(c) and c.began > over and lapsed_before(story, c, drain)
+        for c in story.calls.values()
     )
 
 
@@ -95,18 +96,6 @@ def _recovered(call: CallStory) -> bool:
 
 
 _SAID: Final = ("reply", "classified", "corrected")
-
-
-def _lapsed_ns(story: Story, drain: int) -> int:
-    """When the last lease taken or renewed before the drain had surely lapsed; 0 without leases."""
-    if story.facts.lapse == "none":
-        return 0
-    if story.header.lease_s <= 0:
-        return FOREVER  # the history does not say how long a lease was
-    taking = (*ADMITTING, "renew")
-    taken = [c.ended_ns for label in story.labels for c in label.of(*taking) if c.began < drain]
-    lease_s = story.header.lease_s + story.facts.clock_error_s
-    return max(taken, default=0) + int(lease_s * 1e9)
 
 
 def _uncommitted_in_drain(story: Story, label: LabelStory) -> int:
