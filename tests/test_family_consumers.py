@@ -218,3 +218,13 @@ def test_a_neighbour_who_is_slow_makes_nobody_guilty(target: str, scratch: Path)
 def test_a_guarded_ledger_has_no_slow_neighbour(scratch: Path) -> None:
     results = played("builtin:correct/guarded", "consumers", scratch, NEIGHBOURS)
     assert {result.verdict for result in results} == {"could_not_run"}
+
+
+def test_a_thread_of_the_library_that_sends_for_all_callers_makes_nobody_guilty(
+    scratch: Path,
+) -> None:
+    """Which of several open calls it works for cannot be told, and is not guessed."""
+    plans = [f"stress.use.lanes.{n}.barrier.b{b}.idem.s0" for n, b in ((8, 5), (32, 5), (32, 10))]
+    results = played("py:tests.odd_ledgers:SendsInAThread", "consumers", scratch, plans)
+    assert [(r.id, r.findings) for r in results if r.verdict == "violation"] == []
+    assert any(r.opportunities["AO103"] for r in results)
