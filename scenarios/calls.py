@@ -152,6 +152,9 @@ class Pending:
                 self.ran_ns = (began, ended)
 
 
+Resume: TypeAlias = Callable[[NodeHandle, Admission, Twist], "Pending | None"]
+"""Carries out what a recovery handed back, as the client does whose record that is."""
+
 ASKED_AGAIN: Final = 4
 """How often a call is made where the plan needs it to come to something."""
 

@@ -128,7 +128,8 @@ def test_who_was_told_to_try_again_waits_for_nobody_who_waits_for_him(scratch: P
 def test_units_of_a_stranger_are_left_to_him(monkeypatch: pytest.MonkeyPatch) -> None:
     resumed: list[str] = []
     monkeypatch.setattr(Client, "_resume", lambda _, __, found, ___: resumed.append(found.record))
-    client = Client(cast(Any, None), Facts(), "ao:0", cast(Any, None), strange={"theirs"})
+    stage = cast(Any, SimpleNamespace(holders={}))
+    client = Client(stage, Facts(), "ao:0", cast(Any, None), strange={"theirs"})
     answer = Answer("granted", Recovered((Admission("mine"), Admission("theirs"))))
     node = cast(Any, None)
     client.resume(node, Pending(1, "recover", node, Subject("ao:0"), answer=answer))

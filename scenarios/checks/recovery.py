@@ -23,9 +23,10 @@ def _settled(story: Story) -> Ruling:
         final = label.final
         if final is None or not label.single or any(e.refused < FOREVER for e in label.effects):
             continue
-        if not _recovery_ran(story, label) or _never_answered(story, label):
+        since = _recovered_since(story, label)
+        if since is None or _never_answered(story, label):
             continue
-        left = final.count("prepared") - _uncommitted_in_drain(story, label)
+        left = final.count("prepared") - _uncommitted_since(story, label, since)
         doubtful = final.count("in_doubt") if story.facts.manual_state is None else 0
         if final.admitted or label.admissions:
             docket.tried()
@@ -46,17 +47,21 @@ def _settled(story: Story) -> Ruling:
     return docket.ruling()
 
 
-def _recovery_ran(story: Story, label: LabelStory) -> bool:
-    """Recovery was run after the last fault that concerns this authorization, or the ledger
-    recovers by itself. Where a holder has a lease, its unit is nobody else's before that has
-    lapsed: only a later recovery must end it."""
+def _recovered_since(story: Story, label: LabelStory) -> int | None:
+    """When the last recovery began that came after the last fault that concerns this authorization,
+    or from when on the ledger recovers by itself; None: there was none. Where a holder has a lease,
+    its unit is nobody else's before that has lapsed: only a later recovery must end it."""
     drain = story.phases.get("drain", FOREVER)
     if "recover" not in story.header.operations:
-        return "recover" in story.phases and story.facts.lapse == "none"
+        return story.phases.get("recover") if story.facts.lapse == "none" else None
     over = _over(story, label, drain)
-    return any(
-        _recovered(c) and c.began > over and lapsed_before(story, c, drain)
-        for c in story.calls.values()
+    return max(
+        (
+            c.began
+            for c in story.calls.values()
+            if _recovered(c) and c.began > over and lapsed_before(story, c, drain)
+        ),
+        default=None,
     )
 
 
@@ -98,12 +103,22 @@ def _recovered(call: CallStory) -> bool:
 _SAID: Final = ("reply", "classified", "corrected")
 
 
-def _uncommitted_in_drain(story: Story, label: LabelStory) -> int:
-    """Units that were admitted after recovery, and whose own commit did not go through."""
+def _uncommitted_since(story: Story, label: LabelStory, since: int) -> int:
+    """Units that were admitted after that recovery, for certain or perhaps, and whose own commit
+    did not go through."""
     drain = story.phases.get("drain", FOREVER)
-    fresh = {c.owner for c in label.uses() if c.began > drain and not c.took_nothing}
+    fresh = {
+        c.owner
+        for c in label.uses()
+        if not c.took_nothing and (c.began > drain or (c.began > since and c.outcome == "unknown"))
+    }
     done = {e.owner for a in label.admissions if a.committed < FOREVER for e in a.evidence}
     return len(fresh - done)
+
+
+def _in_doubt(call: CallStory) -> bool:
+    """The ledger or its client does not know, and no worker was left to do it."""
+    return call.outcome == "unknown" and (call.replied is None or call.replied.why != "corrected")
 
 
 def _applied(story: Story) -> Ruling:

@@ -79,7 +79,7 @@ def _ended(
         return  # it says that prepared units do not end, and refused to continue this one
     if any(e.refused < FOREVER for e in label.effects):
         return
-    if not granted and not _nobodys(story):
+    if not granted and not _nobodys(story, calls[-1]):
         return  # whoever stopped while it was at the unit may have a lease of it still
     if granted and not story.header.guarded and not _pursued(label, attempt):
         return
@@ -100,11 +100,17 @@ def _ended(
         )
 
 
-def _nobodys(story: Story) -> bool:
-    """The ledger's own recovery, or its worker, came when every lease had lapsed."""
-    drain = story.phases.get("drain", FOREVER)
-    return story.facts.lapse == "none" or any(
-        c.op in ("recover", "work") and c.granted and lapsed_before(story, c, drain)
+def _nobodys(story: Story, last: CallStory) -> bool:
+    """The ledger's own recovery, or its worker, came when every lease had lapsed, and after the
+    last call, if nobody knows what that did. A refusal needs neither: it said that this is all."""
+    drain, doubtful = story.phases.get("drain", FOREVER), last.outcome == "unknown"
+    if story.facts.lapse == "none" and not doubtful:
+        return True
+    return any(
+        c.op in ("recover", "work")
+        and c.granted
+        and (c.began > last.began or not doubtful)
+        and lapsed_before(story, c, drain)
         for c in story.calls.values()
     )
 
