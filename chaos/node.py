@@ -160,7 +160,7 @@ class Node:
             return {"value": encode(self._world.effect(*args))}
         value = self._settle(getattr(self._ledger, op)(*args))
         if op == "execute" and not isinstance(value, NotGranted):
-            return {"value": None}  # anything a guarded ledger answers counts as done
+            return {"value": _unsure(CURRENT.get())}  # anything else that it answers counts as done
         return {"value": _travelling(value)}
 
     def _settle(self, value: Any) -> Any:
@@ -199,6 +199,15 @@ class Node:
             except CannotTravel as worse:
                 raised = worse
         return {"unclassified": shown, "raised": _where(raised)}
+
+
+def _unsure(call: OpenCall | None) -> object:
+    """Unknown, where the effect was entered in a thread that may have worked for another call."""
+    if call is None or call.entered or not call.perhaps:
+        return None
+    return encode(
+        Unknown("an effect was sent by a thread of the library's, for this call or another")
+    )
 
 
 def _travelling(value: object) -> object:

@@ -17,7 +17,8 @@ from .probes.statements import TEXT_LIMIT
 
 @dataclass(slots=True, eq=False)
 class OpenCall:
-    """One call that the node is working on."""
+    """One call that the node is working on. ``perhaps``: how often the effect was entered by a
+    thread that may have worked for this call, or for another one."""
 
     id: int
     op: str
@@ -25,6 +26,7 @@ class OpenCall:
     trace: bool = False
     counts: dict[str, int] = field(default_factory=dict)
     entered: int = 0
+    perhaps: int = 0
     not_applied: int = 0
     wrote: int = 0
     began_ns: int | None = None
@@ -53,14 +55,27 @@ class Stops:
 
     def current(self) -> OpenCall | None:
         """The call that this thread works for: by context variable; else, in a thread that the
-        library made, the oldest open ``execute``; else the only open call; else none."""
+        library made, the only one that it can be; else none, for nobody can tell."""
         call = CURRENT.get()
         if call is not None:
             return call
-        for candidate in self._open:
-            if candidate.op == "execute":
-                return candidate
-        return self._open[0] if len(self._open) == 1 else None
+        candidates = self._candidates()
+        return candidates[0] if len(candidates) == 1 else None
+
+    def entered(self) -> OpenCall | None:
+        """The effect is entered here: by this call; None: by one of those that it may be."""
+        call = self.current()
+        if call is not None:
+            call.entered += 1
+        else:
+            for candidate in self._candidates():
+                candidate.perhaps += 1
+        return call
+
+    def _candidates(self) -> list[OpenCall]:
+        """What a thread of the library's own may work for: an ``execute``, where one is open."""
+        found = list(self._open)
+        return [call for call in found if call.op == "execute"] or found
 
     def point(self, kind: str, side: Side, text: str = "") -> Raise | None:
         """A point was reached. Returns when the harness lets it go on."""

@@ -95,10 +95,8 @@ class World:
 
     def effect(self, tool: str, args: Mapping[str, object], key: str | None = None) -> Receipt:
         """Ask the sink to apply the effect; see ``Env.effect``."""
-        call = self._stops.current()
         travelling = _travelling(args)
-        if call is not None:
-            call.entered += 1
+        call = self._stops.entered()
         self._stops.point("effect", "before", tool)
         question: dict[str, Any] = {
             "effect": {"tool": tool, "args": travelling, "key": key},

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from ..chaos.channel import Message
 from ..chaos.events import Outcome, Point, Why
@@ -149,6 +150,31 @@ class Pending:
         match reply.get("ran_ns"):
             case [int(began), int(ended)]:
                 self.ran_ns = (began, ended)
+
+
+Resume: TypeAlias = Callable[[NodeHandle, Admission, Twist], "Pending | None"]
+"""Carries out what a recovery handed back, as the client does whose record that is."""
+
+ASKED_AGAIN: Final = 4
+"""How often a call is made where the plan needs it to come to something."""
+
+AGAIN_S: Final = 0.01
+"""The pause before it is made once more, seconds: what Busy asks of an honest client."""
+
+Asked = TypeVar("Asked", bound="Pending | None")
+
+
+def told(ask: Callable[[], Asked]) -> Asked:
+    """The call, made again if its answer is Busy: a ledger that sheds load says that to whoever
+    comes first, and is then neither surveyed nor stopped at any place."""
+    pending = ask()
+    for _ in range(ASKED_AGAIN - 1):
+        answer = None if pending is None else pending.answer
+        if answer is None or answer.outcome != "busy":
+            break
+        time.sleep(AGAIN_S)
+        pending = ask()
+    return pending
 
 
 @dataclass(slots=True)

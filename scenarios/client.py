@@ -115,10 +115,10 @@ class Client:
             asking.append(self.stage.call(node, "issue", args, subject, self.executor, twist))
             return asking[-1]
 
-        if twist is PLAIN:
-            self._patiently(ask)
-        else:
+        if twist is not PLAIN:
             ask()
+        elif self._patiently(ask).outcome == "unknown":
+            self._patiently(ask)  # it opens nothing new, and says what is open
         pending = asking[-1]
         self.issued(pending)
         return pending
@@ -128,6 +128,7 @@ class Client:
         answer = pending.answer
         if answer and isinstance(answer.value, Authorization):
             self.authorization = answer.value
+            self.stage.holders.setdefault(answer.value.record, self._resume)
         elif (
             answer
             and answer.outcome in ("replayed", "refused")
@@ -272,7 +273,10 @@ class Client:
         value = pending.answer.value if pending.answer is not None else None
         resumed = value.resume if isinstance(value, Recovered) else ()
         mine = [admission for admission in resumed if admission.record not in self.strange]
-        waits = [self._resume(node, admission, twist) for admission in mine]
+        holders = dict(self.stage.holders)  # what another client asked for, he sends
+        if self.authorization is not None:
+            holders[self.authorization.record] = self._resume
+        waits = [holders.get(a.record, self._resume)(node, a, twist) for a in mine]
         return [each for each in waits if each is not None]
 
     def _resume(self, node: NodeHandle, admission: Admission, twist: Twist) -> Pending | None:

@@ -15,7 +15,7 @@ from ..chaos.parent import Ended, WarmParent
 from ..chaos.recorder import Recorder
 from ..idempotent_sink.protocol import SinkLike
 from ..targets.values import ValueProblem, decode
-from .calls import Answer, Pending, Setting, Tally, Until
+from .calls import Answer, Pending, Resume, Setting, Tally, Until
 from .desk import Desk, Transit
 from .replies import answer_of, malformed
 from .sessions import Sessions, is_blocked
@@ -43,6 +43,7 @@ class Hearing:
         self.tally = Tally()
         self.sessions = Sessions()
         self.nodes: list[NodeHandle] = []
+        self.holders: dict[str, Resume] = {}
         self.harmed = False
         self.blinded = ""
         self.trace = False

@@ -22,6 +22,7 @@ from ..chaos.servers import RunningServer
 from ..idempotent_sink.protocol import SinkLike
 from ..targets.terms import Deployment, Trust
 from ..targets.values import ValueProblem, decode
+from .calls import told
 from .checks import CHECKS
 from .client import Client, approve
 from .placement import Survey
@@ -256,7 +257,7 @@ class _Check:
         if client.authorization is None:
             return  # refused a first use: that is for the ordinary schedules to judge
         if "execute" in node.operations:
-            executed = client.execute(node, use)
+            executed = told(lambda: client.execute(node, use))
             self._complain(stage, "execute")
             if executed.answer and executed.answer.granted:
                 self._agree(stage, client, executed, "execute", 0, 1)
@@ -264,14 +265,14 @@ class _Check:
                 client.work(node)
                 self._complain(stage, "work")
             return
-        prepared = client.prepare(node, use)
+        prepared = told(lambda: client.prepare(node, use))
         self._complain(stage, "prepare")
-        if use.admission is None:
+        if (admission := use.admission) is None:
             return
         final = "commit" not in node.operations
         self._agree(stage, client, prepared, "prepare", int(not final), int(final))
-        client.send(node, use, use.admission)
-        committed = client.commit(node, use, use.admission)
+        client.send(node, use, admission)
+        committed = told(lambda: client.commit(node, use, admission))
         self._complain(stage, "commit")
         if committed is not None and committed.answer and committed.answer.granted:
             self._agree(stage, client, committed, "commit", 0, 1)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..chaos.events import Point
-from .calls import Arm, Pending, Twist
+from .calls import Arm, Pending, Twist, told
 from .placement import Survey, held_points
 from .plan import Plan, PlanProblem
 from .scene import Scene
@@ -42,7 +42,7 @@ def meet(
     """Hold the first call at the point while the second runs. ``meanwhile`` is done before the
     first goes on, with the second as it stands then. ``listen``: how the second is listened to, if
     not as ``beside`` says."""
-    held = first(Twist(Arm(RACE, point)))
+    held = told(lambda: first(Twist(Arm(RACE, point))))
     other = second(listen or beside(scene.survey, point))
     if meanwhile is not None:
         meanwhile(other)

@@ -8,7 +8,7 @@ on. What a node does meanwhile is heard in ``hearing.py``.
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Final
 
 from ..chaos.channel import Message
 from ..chaos.events import (
@@ -26,6 +26,9 @@ from .hearing import Hearing, in_transit
 from .opening import to_open
 from .reading import read
 from .together import settle
+
+_ABOUT: Final = ("prepare", "execute", "revoke", "delegate", "close")
+"""Operations about an authorization, which there may be none of: then Issue was not granted."""
 
 
 class Stage(Hearing):
@@ -85,7 +88,8 @@ class Stage(Hearing):
         twist: Twist = PLAIN,
     ) -> Pending:
         """Begin a call and run it to its answer, to its stop, or for the twist's patience."""
-        if not node.alive:  # nobody can ask it; what ended it stands in the history
+        without = op in _ABOUT and args[0] is None
+        if not node.alive or without:  # nobody can ask it; why not stands in the history
             return Pending(0, op, node, subject, answer=Answer("unknown", why="dead"))
         message: Message = {"do": "call", "op": op, "args": [encode(item) for item in args]}
         if twist.lane is not None:

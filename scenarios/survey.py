@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from ..chaos.events import Invoked, Point
+from ..chaos.events import Invoked, Point, Replied
 from ..chaos.handle import NodeHandle
 from ..targets.declaration import Facts
 from ..targets.replies import Recovered
-from .calls import PLAIN, Arm, Pending, Subject, Twist
+from .calls import PLAIN, Arm, Pending, Subject, Twist, told
 from .client import Client, approve
 from .moves import as_executor, child_of, close, delegate, release, revoke
 from .placement import RAISES, Step, Survey, failing_changes, inner_statements
@@ -25,12 +25,11 @@ from .stage import Stage
 
 
 def steps_of(stage: Stage, node: NodeHandle) -> dict[str, tuple[Step, ...]]:
-    """Traced points by operation; the first call of each operation stands for it."""
-    ops = {
-        line.event.call: line.event.op
-        for line in stage.recorder.lines
-        if isinstance(line.event, Invoked)
-    }
+    """Traced points by operation; the first call of each, but for those that were told to come
+    again, stands for it."""
+    said = [line.event for line in stage.recorder.lines]
+    busy = {e.call for e in said if isinstance(e, Replied) and e.outcome == "busy"}
+    ops = {e.call: e.op for e in said if isinstance(e, Invoked) and e.call not in busy}
     first: dict[str, int] = {}
     found: dict[str, list[Step]] = {}
     for message in node.traced:
@@ -97,9 +96,9 @@ def _left_behind(survey: Survey, stage: Stage, facts: Facts) -> bool:
     use = client.new_use()
     if survey.guarded:
         leaving = Point("execute", "effect", "before", 1)
-        pending = client.execute(node, use, Twist(Arm("survey", leaving)))
+        pending = told(lambda: client.execute(node, use, Twist(Arm("survey", leaving))))
     else:
-        pending = client.prepare(node, use)
+        pending = told(lambda: client.prepare(node, use))
     stage.kill(node, pending)
     return True
 
@@ -116,7 +115,7 @@ def _traced(stage: Stage, facts: Facts, op: str) -> tuple[dict[str, tuple[Step, 
         return {}, None
     stage.trace = True
     try:
-        asked = ask()
+        asked = told(ask)
     finally:
         stage.trace = False
     found = steps_of(stage, node)
@@ -150,7 +149,7 @@ def _release(client: Client, node: NodeHandle) -> _Ask | None:
     """Of an admission whose effect never left: a definite non-effect. None: there is none."""
     use = client.new_use()
     if "prepare" in node.operations:
-        client.prepare(node, use)
+        told(lambda: client.prepare(node, use))
     held = use.admission
     if held is None:
         return None
@@ -175,7 +174,8 @@ def _serves_threads(survey: Survey, stage: Stage, facts: Facts) -> bool:
     if client.authorization is None:
         return False
     use, lane = client.new_use(), Twist(lane=1)
-    pending = client.execute(node, use, lane) if survey.guarded else client.prepare(node, use, lane)
+    admit = client.execute if survey.guarded else client.prepare
+    pending = told(lambda: admit(node, use, lane))
     return pending.answer is not None and pending.answer.granted
 
 
@@ -210,11 +210,11 @@ def _fails(stage: Stage, facts: Facts, name: str, point: Point | None, error: st
     op = point.op
     node, client = _client(stage, facts, name)
     twist = Twist(Arm("survey", point))
-    pending = client.issue(node, twist if op == "issue" else PLAIN)
+    pending = told(lambda: client.issue(node, twist if op == "issue" else PLAIN))
     if op != "issue" and client.authorization is not None:
         use = client.new_use()
         admit = client.execute if op == "execute" else client.prepare
-        pending = admit(node, use, twist)
+        pending = told(lambda: admit(node, use, twist))
     if pending is None or not pending.reached or pending.answer is not None:
         return False
     stage.go(pending, raised=error)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ..chaos.events import Point
 from ..chaos.handle import NodeHandle
 from ..targets.terms import Admission
-from .calls import PLAIN, Arm, Pending, Twist
+from .calls import PLAIN, Arm, Pending, Twist, told
 from .client import Client, Use
 from .placement import Survey
 from .race import RACE
@@ -81,10 +81,10 @@ def leave_behind(scene: Scene, client: Client, node: NodeHandle, use: Use) -> No
     """An executor is admitted, and dies before its effect has left it."""
     if "execute" in node.operations:
         leaving = Point("execute", "effect", "before", 1)
-        pending = client.execute(node, use, Twist(Arm(RACE, leaving)))
+        pending = told(lambda: client.execute(node, use, Twist(Arm(RACE, leaving))))
         client.executed(use, pending)
     else:
-        pending = client.prepare(node, use)
+        pending = told(lambda: client.prepare(node, use))
     scene.stage.kill(node, pending)
     if pending.answer is not None and pending.op == "execute":
         use.unknown = pending.answer.outcome == "unknown"

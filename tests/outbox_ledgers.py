@@ -7,6 +7,7 @@ import sqlite3
 import uuid
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from admitone.targets import contract as c
@@ -58,11 +59,15 @@ class OutboxLedger:
             return c.Refused("exhausted")
         return c.Replayed() if row[0] else "queued"
 
+    QUERY = "SELECT id, tool, args FROM outbox WHERE NOT sent ORDER BY id"
+
+    def _rows(self, db: sqlite3.Connection) -> list[Row]:
+        return db.execute(self.QUERY).fetchall()
+
     def relay(self, send: Callable[[Row], None]) -> None:
         """Send what is not sent; what is not answered is sent again by the next pass."""
-        query = "SELECT id, tool, args FROM outbox WHERE NOT sent ORDER BY id"
         with self._db() as db:
-            for row in db.execute(query).fetchall():
+            for row in self._rows(db):
                 try:
                     send(row)
                 except (c.NotApplied, c.EffectUnknown):
@@ -124,6 +129,60 @@ class MeetsALock(Outbox):
     def classify(self, exc: BaseException) -> c.Busy | None:
         """A lock did nothing."""
         return c.Busy() if "locked" in str(exc) else None
+
+
+class ClaimingLedger(OutboxLedger):
+    """A row is one relay's for a while, before anything of it is sent."""
+
+    QUERY = (
+        "UPDATE outbox SET claimed_s = ? WHERE NOT sent AND claimed_s <= ? RETURNING id, tool, args"
+    )
+
+    def __init__(self, path: Path, wait_s: float, env: c.Env) -> None:
+        super().__init__(path, wait_s)
+        self._env = env
+
+    def _rows(self, db: sqlite3.Connection) -> list[Row]:
+        now_s = self._env.now()
+        return db.execute(self.QUERY, (self._until_s(now_s), now_s)).fetchall()
+
+    def _until_s(self, now_s: float) -> float:
+        return now_s + self._env.lease_s
+
+
+class Claims(Outbox):
+    """Correct: what a relay died of is the next one's when its lease has lapsed, and not before."""
+
+    ledger_class: type[ClaimingLedger] = ClaimingLedger
+    declaration = c.Declaration(
+        replace(Outbox.declaration.facts, lapse="takeover", recovery="resend", clock="injected"),
+        Outbox.declaration.claims,
+    )
+
+    def deploy(self, workspace: Path) -> c.Deployment:
+        """One column more."""
+        deployment = super().deploy(workspace)
+        with closing(sqlite3.connect(workspace / "outbox.db")) as db:
+            db.execute("ALTER TABLE outbox ADD COLUMN claimed_s REAL NOT NULL DEFAULT 0")
+        return deployment
+
+    def open(self, store: c.Json, env: c.Env) -> OutboxLedger:
+        """With a clock."""
+        return self.ledger_class(env.workspace / str(store), env.patience_s, env)
+
+
+class _ForEver(ClaimingLedger):
+    def _until_s(self, now_s: float) -> float:
+        return now_s + 1e9
+
+
+class ClaimsForEver(Claims):
+    """What a relay died of is nobody else's, ever; and of leases it says nothing."""
+
+    ledger_class = _ForEver
+    declaration = c.Declaration(
+        replace(Claims.declaration.facts, lapse="none"), Outbox.declaration.claims
+    )
 
 
 class NewKeys(Outbox):

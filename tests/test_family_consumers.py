@@ -128,7 +128,8 @@ def test_who_was_told_to_try_again_waits_for_nobody_who_waits_for_him(scratch: P
 def test_units_of_a_stranger_are_left_to_him(monkeypatch: pytest.MonkeyPatch) -> None:
     resumed: list[str] = []
     monkeypatch.setattr(Client, "_resume", lambda _, __, found, ___: resumed.append(found.record))
-    client = Client(cast(Any, None), Facts(), "ao:0", cast(Any, None), strange={"theirs"})
+    stage = cast(Any, SimpleNamespace(holders={}))
+    client = Client(stage, Facts(), "ao:0", cast(Any, None), strange={"theirs"})
     answer = Answer("granted", Recovered((Admission("mine"), Admission("theirs"))))
     node = cast(Any, None)
     client.resume(node, Pending(1, "recover", node, Subject("ao:0"), answer=answer))
@@ -218,3 +219,13 @@ def test_a_neighbour_who_is_slow_makes_nobody_guilty(target: str, scratch: Path)
 def test_a_guarded_ledger_has_no_slow_neighbour(scratch: Path) -> None:
     results = played("builtin:correct/guarded", "consumers", scratch, NEIGHBOURS)
     assert {result.verdict for result in results} == {"could_not_run"}
+
+
+def test_a_thread_of_the_library_that_sends_for_all_callers_makes_nobody_guilty(
+    scratch: Path,
+) -> None:
+    """Which of several open calls it works for cannot be told, and is not guessed."""
+    plans = [f"stress.use.lanes.{n}.barrier.b{b}.idem.s0" for n, b in ((8, 5), (32, 5), (32, 10))]
+    results = played("py:tests.odd_ledgers:SendsInAThread", "consumers", scratch, plans)
+    assert [(r.id, r.findings) for r in results if r.verdict == "violation"] == []
+    assert any(r.opportunities["AO103"] for r in results)

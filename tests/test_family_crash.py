@@ -18,7 +18,7 @@ from admitone.scenarios.frame import target_facts
 from admitone.scenarios.plan import Plan
 from admitone.scenarios.preflight import Fitting
 from tests.harness_world import conducted
-from tests.played import acquitted, played
+from tests.played import acquitted, codes, played
 
 REFERENCE = "builtin:caplease-sqlite"
 STANDING = (
@@ -264,3 +264,19 @@ def test_a_spoiled_transaction_makes_nobody_guilty(
         results = [conductor.play(plan, virgin=True).result for plan in plans]
     assert tuple(plan.params[1] for plan in plans) == operations
     acquitted(results)
+
+
+def test_a_ledger_that_sheds_load_is_tried_all_the_same(scratch: Path) -> None:
+    """Whoever comes first is told to come again, and is asked once more with the same plan."""
+    with conducted("py:tests.shedding_ledgers:Sheds", scratch) as (conductor, fitting):
+        assert fitting.survey.writes("prepare")
+        names = [f"{name}.b1.idem.s1" for name in ("FP3.write1.kill.retry", "FP5.kill.retry")]
+        plans = [Plan.parse(f"{fitting.target}/crash:{name}@1") for name in names]
+        results = [conductor.play(plan, virgin=True).result for plan in plans]
+    acquitted(results, "AO802")
+    assert all(point.fired for result in results for point in result.points)
+
+
+def test_shedding_load_hides_nothing(scratch: Path) -> None:
+    plan = "FP3.write2.kill.retry.b1.idem.s0"
+    assert "AO802" in codes(played("py:tests.shedding_ledgers:TwoSteps", "crash", scratch, [plan]))

@@ -46,6 +46,13 @@ def test_the_failure_points_of_the_effect_are_in_the_worker(scratch: Path) -> No
     assert all(point.fired for result in results for point in result.points)
 
 
+def test_a_row_that_a_dead_relay_has_a_lease_of_may_wait_until_that_has_lapsed(
+    scratch: Path,
+) -> None:
+    plans = [f"{name}.s1" for name in CRASHES if name[:3] not in ("FP9", "FP1")]
+    acquitted(played("py:tests.outbox_ledgers:Claims", "crash", scratch, plans))
+
+
 def test_it_is_not_accused_by_families_that_only_use_it(scratch: Path) -> None:
     for family, plan in (
         ("budgets", "drain.b5.idem.s1"),
@@ -62,6 +69,7 @@ def test_it_is_not_accused_by_families_that_only_use_it(scratch: Path) -> None:
         ("NewKeys", "FP8.kill.retry.b1.idem.s1", "AO103"),
         ("SaysSent", "FP3.write1.kill.retry.b2.idem.s1", "AO302"),
         ("LeavesLater", "FP4.reply.kill.retry.b5.idem.s1", "AO802"),
+        ("ClaimsForEver", "FP5.kill.retry.b1.idem.s1", "AO803"),
     ],
 )
 def test_a_worker_that_does_it_wrong_is_convicted(

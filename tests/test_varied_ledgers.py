@@ -9,6 +9,7 @@ import pytest
 from admitone.scenarios.families import Subjects, family
 from tests.front_door import REPORT, admitone_in, journal_in
 from tests.harness_world import conducted
+from tests.played import played
 from tests.varied_ledgers import EACH
 
 ROOT = Path(__file__).parent.parent
@@ -28,6 +29,24 @@ def test_a_correct_ledger_of_another_make_is_accused_of_nothing(
     assert [each for each in strange if each[1] != "not_exercised"] == [], ran.err
     assert len(results) == SCHEDULES
     assert len(strange) < SCHEDULES / 4, "most were exercised"
+
+
+@pytest.mark.parametrize(
+    ("family_name", "name"),
+    [
+        ("crash", "FP1.write1.kill.recover.b1.ctrl.s0"),
+        ("reissuance", "killed.again.b1.idem.s0"),
+        ("consumers", "neighbour.user.b1.idem.s0"),
+        ("consumers", "neighbour.renewed.b1.idem.s0"),
+    ],
+)
+def test_whoever_is_in_doubt_is_accused_of_nothing(
+    family_name: str, name: str, scratch: Path
+) -> None:
+    """Nothing is asked about an authorization that nobody got, and what recovery hands back is
+    carried out by the client whose it is."""
+    results = played("py:tests.varied_ledgers:Doubts", family_name, scratch, [name])
+    assert {r.verdict for r in results} <= {"passed", "not_exercised"}, results
 
 
 @pytest.mark.parametrize(("name", "altered"), [("NoIssue", False), ("Held", True)])

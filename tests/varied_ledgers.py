@@ -216,7 +216,7 @@ class Varied:
     name = c.TargetName("tickets", "varied", "1")
     declaration = c.Declaration(replace(PLAIN, recovery="resend"), {**BUDGET, **RECOVER})
     without: tuple[str, ...] = ()
-    ledger_class = Tickets
+    ledger_class: type[Tickets] = Tickets
 
     def deploy(self, workspace: Path) -> c.Deployment:
         with closing(sqlite3.connect(workspace / "tickets.db")) as db:
@@ -303,6 +303,35 @@ class Forgets(Varied):
     """Of what is used up only the name is kept."""
 
     declaration = _with({**BUDGET, **RECOVER}, recovery="resend", retention_s=0.0)
+
+
+class DoubtingTickets(Tickets):
+    """It knows no better, the first time, than that it may have been done."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._asked: set[str] = set()
+
+    def _doubted(self, op: str, answer: Any) -> Any:
+        if op in self._asked or isinstance(answer, c.Refused):
+            return answer
+        self._asked.add(op)
+        return c.Unknown("the answer of the store got lost")
+
+    def issue(self, *asked: Any) -> Any:
+        return self._doubted("issue", super().issue(*asked))
+
+    def prepare(self, *asked: Any) -> Any:
+        return self._doubted("prepare", super().prepare(*asked))
+
+    def commit(self, *asked: Any) -> Any:
+        return self._doubted("commit", super().commit(*asked))
+
+
+class Doubts(Varied):
+    """The first answer of each kind that a client gets is that nobody knows."""
+
+    ledger_class = DoubtingTickets
 
 
 EACH = (

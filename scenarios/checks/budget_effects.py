@@ -152,7 +152,7 @@ def _requests_begun(label: LabelStory) -> dict[str, int]:
         begun.setdefault(name, call.began)
         if call.op != "issue":
             tried.add(name)
-            if not call.took_nothing or label.done_meanwhile(call):
+            if not call.took_nothing:
                 alive.add(name)
     return {name: at for name, at in begun.items() if name in alive or name not in tried}
 

@@ -37,7 +37,7 @@ def _first_use(story: Story) -> Ruling:
             if not _alone(story, label, call):
                 continue
             docket.tried()
-            if label.done_meanwhile(call):
+            if call.meanwhile:
                 continue
             if call.outcome in ("refused", "replayed") or _never_done(story, label, call):
                 docket.breach(

@@ -7,7 +7,8 @@ from typing import Final
 
 from ...targets.replies import Refused
 from ..story import Admitted, LabelStory, Reading, Story
-from ..story.calls import ADMITTING, FOREVER, CallStory
+from ..story.calls import FOREVER, CallStory
+from .lapses import lapsed_before
 from .resumed import resumed_after_release
 from .ruling import Check, Docket, Ruling
 
@@ -23,9 +24,10 @@ def _settled(story: Story) -> Ruling:
         final = label.final
         if final is None or not label.single or any(e.refused < FOREVER for e in label.effects):
             continue
-        if not _recovery_ran(story, label) or _never_answered(story, label):
+        since = _recovered_since(story, label)
+        if since is None or _never_answered(story, label):
             continue
-        left = final.count("prepared") - _uncommitted_in_drain(story, label)
+        left = final.count("prepared") - _uncommitted_since(story, label, since)
         doubtful = final.count("in_doubt") if story.facts.manual_state is None else 0
         if final.admitted or label.admissions:
             docket.tried()
@@ -46,17 +48,21 @@ def _settled(story: Story) -> Ruling:
     return docket.ruling()
 
 
-def _recovery_ran(story: Story, label: LabelStory) -> bool:
-    """Recovery was run after the last fault that concerns this authorization, or the ledger
-    recovers by itself. Where a holder has a lease, its unit is nobody else's before that has
-    lapsed: only a later recovery must end it."""
+def _recovered_since(story: Story, label: LabelStory) -> int | None:
+    """When the last recovery began that came after the last fault that concerns this authorization,
+    or from when on the ledger recovers by itself; None: there was none. Where a holder has a lease,
+    its unit is nobody else's before that has lapsed: only a later recovery must end it."""
     drain = story.phases.get("drain", FOREVER)
-    lapsed_ns = _lapsed_ns(story, drain)
     if "recover" not in story.header.operations:
-        return "recover" in story.phases and lapsed_ns == 0
+        return story.phases.get("recover") if story.facts.lapse == "none" else None
     over = _over(story, label, drain)
-    return any(
-        _recovered(c) and c.began > over and c.began_ns >= lapsed_ns for c in story.calls.values()
+    return max(
+        (
+            c.began
+            for c in story.calls.values()
+            if _recovered(c) and c.began > over and lapsed_before(story, c, drain)
+        ),
+        default=None,
     )
 
 
@@ -98,24 +104,22 @@ def _recovered(call: CallStory) -> bool:
 _SAID: Final = ("reply", "classified", "corrected")
 
 
-def _lapsed_ns(story: Story, drain: int) -> int:
-    """When the last lease taken or renewed before the drain had surely lapsed; 0 without leases."""
-    if story.facts.lapse == "none":
-        return 0
-    if story.header.lease_s <= 0:
-        return FOREVER  # the history does not say how long a lease was
-    taking = (*ADMITTING, "renew")
-    taken = [c.ended_ns for label in story.labels for c in label.of(*taking) if c.began < drain]
-    lease_s = story.header.lease_s + story.facts.clock_error_s
-    return max(taken, default=0) + int(lease_s * 1e9)
-
-
-def _uncommitted_in_drain(story: Story, label: LabelStory) -> int:
-    """Units that were admitted after recovery, and whose own commit did not go through."""
+def _uncommitted_since(story: Story, label: LabelStory, since: int) -> int:
+    """Units that were admitted after that recovery, for certain or perhaps, and whose own commit
+    did not go through."""
     drain = story.phases.get("drain", FOREVER)
-    fresh = {c.owner for c in label.uses() if c.began > drain and not c.took_nothing}
+    fresh = {
+        c.owner
+        for c in label.uses()
+        if not c.took_nothing and (c.began > drain or (c.began > since and c.outcome == "unknown"))
+    }
     done = {e.owner for a in label.admissions if a.committed < FOREVER for e in a.evidence}
     return len(fresh - done)
+
+
+def _in_doubt(call: CallStory) -> bool:
+    """The ledger or its client does not know, and no worker was left to do it."""
+    return call.outcome == "unknown" and (call.replied is None or call.replied.why != "corrected")
 
 
 def _applied(story: Story) -> Ruling:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..story import LabelStory, Reading, Story
 from ..story.calls import FOREVER, CallStory
+from .lapses import lapsed_before
 from .ruling import Docket, Ruling
 
 
@@ -78,6 +79,8 @@ def _ended(
         return  # it says that prepared units do not end, and refused to continue this one
     if any(e.refused < FOREVER for e in label.effects):
         return
+    if not granted and not _nobodys(story, calls[-1]):
+        return  # whoever stopped while it was at the unit may have a lease of it still
     if granted and not story.header.guarded and not _pursued(label, attempt):
         return
     docket.tried()
@@ -95,6 +98,21 @@ def _ended(
             f"{attempt} was asked again after an unknown reply; at the end its unit is prepared",
             (*(c.ended for c in calls), final.at),
         )
+
+
+def _nobodys(story: Story, last: CallStory) -> bool:
+    """The ledger's own recovery, or its worker, came when every lease had lapsed, and after the
+    last call, if nobody knows what that did. A refusal needs neither: it said that this is all."""
+    drain, doubtful = story.phases.get("drain", FOREVER), last.outcome == "unknown"
+    if story.facts.lapse == "none" and not doubtful:
+        return True
+    return any(
+        c.op in ("recover", "work")
+        and c.granted
+        and (c.began > last.began or not doubtful)
+        and lapsed_before(story, c, drain)
+        for c in story.calls.values()
+    )
 
 
 def _pursued(label: LabelStory, attempt: str) -> bool:

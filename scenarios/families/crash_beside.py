@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ..calls import told
 from ..history import SinkKind
 from ..moves import as_executor, delegate, revoke
 from ..placement import BESIDE, Place, places_beside
@@ -53,7 +54,7 @@ def run(plan: Plan, scene: Scene, place: Place, variant: str) -> None:
         client.finish(victim, client.new_use())
     twist = twist_of(place, variant)
     if place.op == "revoke":
-        pending = revoke(client, victim, twist)
+        pending = told(lambda: revoke(client, victim, twist))
     else:
         pending = delegate(
             client, victim, as_executor(client.approval.context, "executor-2"), 1, twist

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ...chaos.handle import NodeHandle
-from ..calls import PLAIN, Arm, Pending, Twist
+from ..calls import PLAIN, Arm, Pending, Twist, told
 from ..client import Client, Use
 from ..placement import RAISES, Place
 from ..plan import Plan
@@ -86,7 +86,7 @@ def reach(
     client: Client, node: NodeHandle, place: Place, earlier: int, twist: Twist
 ) -> tuple[Pending, Use]:
     """Run the pipeline until the place is reached. Earlier uses are completed undisturbed."""
-    first = client.issue(node, twist if place.op == "issue" else PLAIN)
+    first = told(lambda: client.issue(node, twist if place.op == "issue" else PLAIN))
     if place.op == "issue":
         assert first is not None
         return first, client.new_use()
@@ -99,16 +99,17 @@ def reach(
 def pursue(client: Client, node: NodeHandle, use: Use, place: Place, twist: Twist) -> Pending:
     """One use, as far as the place: the last call that was made."""
     if place.op == "work":
-        client.execute(node, use)
+        told(lambda: client.execute(node, use))
         return client.stage.work(node, client.executor, twist)
     if place.op == "execute":
-        return client.execute(node, use, twist)
-    pending = client.prepare(node, use, twist if place.op == "prepare" else PLAIN)
-    if place.op != "prepare" and use.admission is not None:
+        return told(lambda: client.execute(node, use, twist))
+    pending = told(lambda: client.prepare(node, use, twist if place.op == "prepare" else PLAIN))
+    admission = use.admission
+    if place.op != "prepare" and admission is not None:
         in_effect = place.op == "effect"
-        pending = client.send(node, use, use.admission, twist if in_effect else PLAIN)
+        pending = client.send(node, use, admission, twist if in_effect else PLAIN)
         if not in_effect:
-            pending = client.commit(node, use, use.admission, twist) or pending
+            pending = told(lambda: client.commit(node, use, admission, twist)) or pending
     return pending
 
 

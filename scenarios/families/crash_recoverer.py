@@ -10,12 +10,13 @@ another unit or another key.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
 from ...targets.replies import Recovered
-from ..calls import Arm, Pending, Twist
+from ..calls import Arm, Pending, Twist, told
 from ..client import Client, Use
 from ..history import SinkKind
 from ..placement import Place, places
@@ -86,9 +87,9 @@ def leave(scene: Scene, client: Client, node: NodeHandle, use: Use, *, sent: boo
     lost = Twist(transit=(RACE, "unanswered"))
     if scene.survey.guarded:
         leaving = Twist(Arm(RACE, Point("execute", "effect", "before", 1)))
-        pending = client.execute(node, use, lost if sent else leaving)
+        pending = told(lambda: client.execute(node, use, lost if sent else leaving))
     else:
-        pending = client.prepare(node, use)
+        pending = told(lambda: client.prepare(node, use))
         if sent and use.admission is not None:
             pending = client.send(node, use, use.admission, lost)
     scene.stage.kill(node, pending)
@@ -99,8 +100,8 @@ def stopped_recovery(client: Client, node: NodeHandle, place: Place) -> Pending 
     """Recover up to the place. None: there was nothing to resume."""
     twist = twist_of(place, "kill")
     if place.op == "recover":
-        return client.recovery(node, twist)
-    found = client.recovery(node)
+        return told(lambda: client.recovery(node, twist))
+    found = told(lambda: client.recovery(node))
     value = found.answer.value if found is not None and found.answer is not None else None
     for admission in value.resume if isinstance(value, Recovered) else ():
         use = client.use_of(admission)
@@ -109,5 +110,5 @@ def stopped_recovery(client: Client, node: NodeHandle, place: Place) -> Pending 
         if place.op == "effect":
             return client.send(node, use, admission, twist)
         client.send(node, use, admission)
-        return client.commit(node, use, admission, twist)
+        return told(partial(client.commit, node, use, admission, twist))
     return None

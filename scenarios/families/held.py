@@ -27,7 +27,7 @@ from typing import Final
 from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
 from ...targets.terms import Admission
-from ..calls import Arm, Pending, Twist
+from ..calls import Arm, Pending, Twist, told
 from ..client import Client, Use
 from ..history import SinkKind
 from ..placement import Survey, held_points
@@ -156,7 +156,7 @@ def _admissions(race: Round, others: int) -> None:
     uses = [client.new_use() for _ in range(1 + others)]
     nodes = [race.first, race.second]
     nodes += [scene.helper(client.executor) for _ in range(others - 1)]
-    held = ask(client, race.first, uses[0], Twist(Arm(RACE, race.point)))
+    held = told(lambda: ask(client, race.first, uses[0], Twist(Arm(RACE, race.point))))
     calls = [held]
     behind = list(zip(nodes[1:], uses[1:], strict=True))
     while behind and all(call is held or call.answer is not None for call in calls):
@@ -227,7 +227,7 @@ def _commits(race: Round, *, recovers: bool, two: bool) -> None:
 
 def _ready(race: Round, use: Use) -> Admission | None:
     """Its admission, if it was admitted and its effect stands."""
-    race.client.prepare(race.first, use)
+    told(lambda: race.client.prepare(race.first, use))
     if use.admission is not None:
         race.client.send(race.first, use, use.admission)
     return use.admission if use.receipt is not None else None

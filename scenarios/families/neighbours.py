@@ -49,7 +49,6 @@ def run(plan: Plan, scene: Scene) -> None:
     other = scene.confirmed_anew(client) if who == RENEWED else scene.approve_beside(client)
     other.issue(node)
     if other.authorization is not None:
-        client.strange.add(other.authorization.record)
         # Busy is an answer here: somebody may have a lock of the whole store, and how long it may
         # be held is for schedules to judge in which nobody is slow
         other.finish(node, other.new_use(), brief=True)

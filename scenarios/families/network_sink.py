@@ -20,6 +20,7 @@ from ...chaos.network.link import Link
 from ...chaos.servers import ServerProblem
 from ...idempotent_sink.process import SinkProcessProblem
 from ...targets.replies import EffectUnknown
+from ..calls import told
 from ..client import Use
 from ..crossing import Crossed, Crossing
 from ..plan import Plan, PlanProblem
@@ -134,12 +135,12 @@ class _Crossed:
         scene, client, stage = self.scene, self.client, self.scene.stage
         split = "execute" not in node.operations
         if client.authorization is not None and split:
-            client.prepare(node, use)
+            told(lambda: client.prepare(node, use))
         before = len(self.crossing.sent)
         self.link.fault(self.fault)
         stage.recorder.record("fault", FaultOn(self.fault.token, SINK))
         if client.authorization is not None and not split:
-            executed = client.execute(node, use)
+            executed = told(lambda: client.execute(node, use))
             if executed.answer is not None and executed.answer.left:
                 client.work(node)
         elif use.admission is not None:

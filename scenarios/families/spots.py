@@ -13,7 +13,7 @@ from typing import Final
 
 from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
-from ..calls import Arm, Pending, Twist
+from ..calls import Arm, Pending, Twist, told
 from ..client import Client, Use
 from ..moves import as_executor, delegate, revoke
 from ..placement import Survey, held_points
@@ -106,29 +106,29 @@ def _admission(client: Client, scene: Scene, node: NodeHandle, twist: Twist) -> 
     for _ in range(scene.draws.randrange(int(str(client.approval.budget)))):
         client.finish(node, client.new_use())
     use = client.new_use()
-    return Reached(ask(client, node, use, twist), use)
+    return Reached(told(lambda: ask(client, node, use, twist)), use)
 
 
 def _commit(client: Client, node: NodeHandle, twist: Twist) -> Reached | None:
     use = client.new_use()
-    client.prepare(node, use)
-    if use.admission is None:
+    told(lambda: client.prepare(node, use))
+    if (admission := use.admission) is None:
         return None
-    client.send(node, use, use.admission)
-    pending = client.commit(node, use, use.admission, twist)
+    client.send(node, use, admission)
+    pending = told(lambda: client.commit(node, use, admission, twist))
     return Reached(pending, use) if pending is not None else None
 
 
 def _recovery(client: Client, scene: Scene, node: NodeHandle, twist: Twist) -> Reached | None:
     leave_behind(scene, client, scene.helper(client.executor), client.new_use())
-    pending = client.recovery(node, twist)
+    pending = told(lambda: client.recovery(node, twist))
     return Reached(pending) if pending is not None else None
 
 
 def _revocation(client: Client, scene: Scene, node: NodeHandle, twist: Twist) -> Reached:
     if scene.draws.random() < 0.5:
         client.finish(node, client.new_use())
-    return Reached(revoke(client, node, twist))
+    return Reached(told(lambda: revoke(client, node, twist)))
 
 
 def learn_from(client: Client, found: Reached) -> None:

@@ -6,7 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ...chaos.events import Invoked, Outcome, Phase, Replied, SinkReplied, SinkRequested
+from ...chaos.events import (
+    Invoked,
+    Outcome,
+    Phase,
+    Replied,
+    SinkApplied,
+    SinkReplied,
+    SinkRequested,
+)
 from ...targets.terms import Admission
 from ..history import History
 
@@ -27,6 +35,8 @@ class CallStory:
     """One call. ``ended`` is FOREVER while it is open; an open call's outcome is "unknown".
 
     ``keeps``: its refusal is the sink's and not the ledger's, which keeps the unit all the same.
+    ``meanwhile``: rightly told that it is done, for it was admitted and stood, and another one, a
+    recovery, carried it out before it went on.
     """
 
     invoked: Invoked
@@ -37,6 +47,7 @@ class CallStory:
     ended: int = FOREVER
     ended_ns: int = FOREVER
     keeps: bool = False
+    meanwhile: bool = False
 
     @property
     def op(self) -> str:
@@ -49,7 +60,7 @@ class CallStory:
     @property
     def took_nothing(self) -> bool:
         """Definite: this call itself changed nothing."""
-        return self.outcome in NOTHING_NEW and not self.keeps
+        return self.outcome in NOTHING_NEW and not self.keeps and not self.meanwhile
 
     @property
     def granted(self) -> bool:
@@ -75,8 +86,7 @@ class CallStory:
     @property
     def attempt(self) -> str | None:
         """The attempt of the call, else that of the admission that it is about."""
-        about: Admission | None = self.invoked.admission
-        return self.invoked.attempt or (about.attempt if about is not None else None)
+        return _attempt(self.invoked)
 
     @property
     def owner(self) -> str:
@@ -99,7 +109,7 @@ def pair_calls(history: History) -> dict[int, CallStory]:
         if isinstance(line.event, Replied)
     }
     calls: dict[int, CallStory] = {}
-    keeping = _keeping(history)
+    keeping, applied = _keeping(history), _applied(history)
     phase: str | None = None
     for line in history.lines:
         event, stamp = line.event, line.stamp
@@ -111,11 +121,47 @@ def pair_calls(history: History) -> dict[int, CallStory]:
                 calls[event.call] = CallStory(event, stamp.seq, stamp.t_ns, phase)
             else:
                 ended, replied = reply
+                stood = (stamp.seq, ended.seq)
                 calls[event.call] = CallStory(
                     event, stamp.seq, stamp.t_ns, phase, replied, ended.seq, ended.t_ns,
-                    event.call in keeping,
+                    event.call in keeping, _carried_out(event, replied, stood, applied),
                 )  # fmt: skip
     return calls
+
+
+_Applied = tuple[int, str | None, str | None]
+"""When an effect was applied, its label, and for which attempt it was sent; None: nobody says."""
+
+
+def _applied(history: History) -> list[_Applied]:
+    asked = {e.call: e for e in history.events(Invoked)}
+    sent = {e.number: e.call for e in history.events(SinkRequested) if not e.lookup}
+    found: list[_Applied] = []
+    for line in history.lines:
+        if isinstance(line.event, SinkApplied):
+            number = sent.get(line.event.request)
+            sender = asked.get(number) if number is not None else None
+            attempt = _attempt(sender) if sender is not None else None
+            found.append((line.stamp.seq, line.event.label, attempt))
+    return found
+
+
+def _carried_out(
+    asked: Invoked, replied: Replied, stood: tuple[int, int], applied: list[_Applied]
+) -> bool:
+    """What was sent for another attempt is not it."""
+    if asked.op not in ADMITTING or replied.outcome != "replayed":
+        return False
+    mine = (None, _attempt(asked))
+    return any(
+        stood[0] < at < stood[1] and label == asked.label and attempt in mine
+        for at, label, attempt in applied
+    )
+
+
+def _attempt(asked: Invoked) -> str | None:
+    about: Admission | None = asked.admission
+    return asked.attempt or (about.attempt if about is not None else None)
 
 
 def _keeping(history: History) -> set[int]:

@@ -60,23 +60,7 @@ class LabelStory:
 
     def possible_owners(self, before: int) -> set[str]:
         """Everybody who may have a unit, by calls that began before: granted, or not known."""
-        return {
-            c.owner
-            for c in self.uses()
-            if c.began < before and (not c.took_nothing or self.done_meanwhile(c))
-        }
-
-    def done_meanwhile(self, call: CallStory) -> bool:
-        """Rightly told that it is done: this call was admitted and stood, and another one, a
-        recovery, carried it out before it went on. What was sent for another attempt is not it."""
-        if call.outcome != "replayed":
-            return False
-        whose = {
-            a.effect.attempt if a.effect is not None else None
-            for a in self.applications
-            if call.began < a.at < call.ended
-        }
-        return bool(whose & {None, call.attempt})
+        return {c.owner for c in self.uses() if c.began < before and not c.took_nothing}
 
     def held(self, seq: int) -> list[Admitted]:
         """Admissions that are proven to be held at that moment."""

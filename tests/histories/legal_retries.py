@@ -70,6 +70,41 @@ def committed_by_recovery_that_names_nobody_then_given_to_its_own_attempt() -> H
     return committed_by_recovery_then_given_to_its_own_attempt(None)
 
 
+def carried_out_while_it_stood_and_told_so() -> History:
+    """Its unit is taken, it stands, recovery ends the unit: "done" is then a true answer."""
+    h = Builder(facts=SLOTS, claims=EVERYTHING)
+    h.issue()
+    call = h.begin("prepare", request="r1", attempt="a1")
+    h.recover(Admission("R", "s1", "k1", attempt="a1"))
+    end = Use("r1", "a1", Admission("R", "s1", "k1", attempt="a1"))
+    h.effect(end, node="n9")
+    h.commit(end, node="n9")
+    h.end(call, "replayed", Replayed())
+    h.phase("drain")
+    h.prepare("r2", node="n9", refused="exhausted")
+    h.phase("end")
+    h.read(slots={"s1": "committed"}, keys={"s1": "k1"}, attempts={"s1": "a1"})
+    return h.history()
+
+
+def in_doubt_only_after_recovery() -> History:
+    """Nobody knows what the retry did, and nobody recovers after it."""
+    h = Builder(facts=SLOTS, claims=EVERYTHING)
+    h.issue()
+    h.phase("hurt")
+    h.prepare("r1", unknown="dead")
+    h.kill()
+    h.phase("recover")
+    h.recover()
+    h.unknown(h.begin("prepare", node="n2", request="r1", attempt="a1"), why="reply")
+    h.phase("drain")
+    h.prepare("r2", node="n2", refused="exhausted")
+    h.prepare("r3", node="n2", refused="exhausted")
+    h.phase("end")
+    h.read(slots={"s1": "prepared"}, keys={"s1": "k1"}, attempts={"s1": "a1"})
+    return h.history()
+
+
 def cached_receipt_is_no_second_effect() -> History:
     h = Builder(claims=EVERYTHING)
     h.issue()
