@@ -196,3 +196,17 @@ class Blocks(GuardedTarget):
             return view
         lost = replace(view.counts, issued=view.counts.issued - row[-1], revoked=row[-1])
         return replace(view, counts=lost, linearizable=False)
+
+
+class _Sweeping(UseCounter):
+    """Correct: what has expired is written down when somebody recovers, and stays so."""
+
+    def unfinished(self) -> list[tuple[str, str]]:
+        with self._transaction() as db:
+            over = "UPDATE approval SET used = budget WHERE expires_s <= ?"
+            db.execute(over, (self._now(),))
+        return super().unfinished()
+
+
+class SweepsTheExpired(CounterTarget):
+    library = _Sweeping

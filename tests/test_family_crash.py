@@ -204,7 +204,7 @@ def test_a_unit_that_many_die_of_is_still_one_unit(target: str, kills: int, scra
     "target",
     [
         *("builtin:caplease-sqlite", "builtin:correct/guarded", "builtin:correct/counter"),
-        "py:tests.voucher_ledger:VoucherTarget",
+        *("py:tests.voucher_ledger:VoucherTarget", "py:tests.odd_ledgers:SweepsTheExpired"),
     ],
 )
 def test_recovery_is_anybodys_on_any_day(target: str, scratch: Path) -> None:

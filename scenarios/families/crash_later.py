@@ -5,14 +5,17 @@ long as the holder itself does that, within the minutes that a test takes; then 
 request. Only recovery is different; the rest of the budget is used by those who began, as they did.
 
 ``stranger``  the one that recovers connects as another executor;
-``later``     its clock shows another day, hour and minute.
+``later``     its clock shows another day, hour and minute. The approval outlives that, for a ledger
+              may well write down what has expired when it recovers.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Final
 
+from ..client import approve
 from ..placement import Place, places
 from ..plan import Plan
 from ..scene import Scene
@@ -24,6 +27,9 @@ STRANGER: Final = "stranger"
 TOPICS: Final = (STRANGER, LATER)
 ANOTHER: Final = "executor-7"
 """Who recovers as a stranger: nobody else in the schedule is called so."""
+
+LIVES_S: Final = 4 * 86_400.0
+"""For how long the approval is good then, seconds."""
 
 LATER_S: Final = 86_400.0 + 3_600.0 + 60.0 + 1.0
 """How much later, seconds: nothing that a clock or a calendar shows is as it was."""
@@ -50,25 +56,25 @@ def run(plan: Plan, scene: Scene) -> None:
     """Play one plan."""
     place = _place(Subjects(plan.target, scene.declaration, scene.survey))
     assert place is not None
-    client = scene.approve(plan.budget)
+    stage, late = scene.stage, plan.params == (LATER,)
+    expires_s = time.time() + LIVES_S if late else None
+    trust = stage.setting.trust
+    client = approve(stage, scene.facts, trust, scene.draws, plan.budget, expires_s=expires_s)
     node = scene.victim(client.executor)
     scene.phase("hurt")
     pending, use = reach(client, node, place, 0, twist_of(place, "kill"))
     if stands(pending):
-        scene.stage.tally.fired.append((place.name, f"kill {place.shown}"))
+        stage.tally.fired.append((place.name, f"kill {place.shown}"))
     else:
         scene.idle = f"{place.name} was never reached"
-    scene.stage.kill(node, pending)
+    stage.kill(node, pending)
     use.unknown = use.unknown or pending.op == "execute"
     scene.phase("heal")
     healer, _ = scene.healer(client, "after_fault")
     scene.phase("recover")
-    if plan.params == (STRANGER,):
-        other = scene.helper(ANOTHER)
-    else:
-        other = scene.helper(client.executor, skew_s=LATER_S)
+    other = scene.helper(client.executor, skew_s=LATER_S) if late else scene.helper(ANOTHER)
     client.recover(other)
-    scene.stage.dismiss(other)
+    stage.dismiss(other)
     client.recover(healer)
     scene.drain(client, healer, plan.budget)
     scene.end(client, healer)
