@@ -22,7 +22,7 @@ FACT_CLAIMS: Final = ("key", "attempt_identity", "slot_identity", "binds")
 ALL_CLAIMS: Final[tuple[str, ...]] = (CORE, *CLAIMS, *FACT_CLAIMS)
 """The rows of every claims matrix, in order."""
 
-UNJUDGED: Final = ("finds_unfinished", "repeat_commit", "structured_denials", "durable_power")
+UNJUDGED: Final = ("finds_unfinished", "structured_denials", "durable_power")
 """Claims that no check of this version could refute, whatever is played."""
 
 FAILURE_POINTS: Final[Mapping[str, str]] = {

@@ -339,6 +339,11 @@ BUILTIN: Final[dict[str, Entry]] = {
         "broken",
         "commit looks at revocation and expiry once more",
     ),
+    "broken/commit-once": Entry(
+        "broken.commit_once:CommitOnce",
+        "broken",
+        "a repeated commit is refused",
+    ),
     "broken/one-refusal": Entry(
         "broken.one_refusal:OneRefusal",
         "broken",

@@ -284,7 +284,8 @@ class Builder:
             "admission": use.admission,
         }
         call = self.begin("commit", node, **about)
-        self._answer(call, Done(), refused, None, False, unknown, None)
+        said = Done() if unknown == "dropped" else None
+        self._answer(call, Done(), refused, None, False, unknown, said)
 
     def release(self, use: Use, executor: str = "E1", unknown: Why | None = None) -> None:
         about: dict[str, Any] = {

@@ -15,6 +15,7 @@ from admitone.targets.broken.audit_best_effort import AuditBestEffort
 from admitone.targets.broken.audit_trimmed import KEPT, AuditTrimmed
 from admitone.targets.broken.close_keeps import CloseKeeps
 from admitone.targets.broken.commit_asks_again import CommitAsksAgain
+from admitone.targets.broken.commit_once import CommitOnce
 from admitone.targets.broken.delegate_as_asked import DelegateAsAsked
 from admitone.targets.broken.kin_unrecorded import KinUnrecorded
 from admitone.targets.broken.md1 import MD1
@@ -63,6 +64,7 @@ RIGHT_ALONE = (
     RevokeCountsOwn,
     SharedKey,
     CommitAsksAgain,
+    CommitOnce,
     OneRefusal,
     TakeThenCheck,
     MP6Stored,
@@ -220,6 +222,19 @@ def test_commit_asks_again_turns_an_admitted_use_away(site: Site, end: str) -> N
         assert code(answer) == end
     else:
         assert isinstance(answer, Done)
+
+
+@beside_the_reference(CommitOnce)
+def test_commit_once_refuses_the_second_one(site: Site) -> None:
+    ledger, _ = site.client()
+    admission = prepared(ledger, issued(ledger), "a")
+    receipt = receipt_for(admission)
+    assert isinstance(ledger.commit(admission, receipt), Done)
+    again = ledger.commit(admission, receipt)
+    if is_broken(site):
+        assert code(again) == "not_prepared"
+    else:
+        assert again == Done(receipt)
 
 
 @beside_the_reference(OneRefusal)

@@ -26,6 +26,7 @@ SET_OFF: Final = {
     "AO206": ("any-receipt", "binding:receipt.made.b1.idem.s0"),
     "AO301": ("MV4", "revocation:orphaned.b1.idem.s0"),
     "AO302": ("done-at-once", "crash:FP5.kill.gone.b1.idem.s0"),
+    "AO305": ("commit-once", "crash:FP10.reply.drop.retry.b1.idem.s0"),
     "AO404": ("commit-asks-again", "revocation:admitted.b1.idem.s0"),
     "AO405": ("MP7", "consumers:held.prepare.statement3.after.b2.idem.s0"),
     "AO406": ("one-refusal", "revocation:before.b2.idem.s0"),

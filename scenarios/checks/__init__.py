@@ -26,6 +26,7 @@ from . import (
     recovery,
     renewal,
     reopening,
+    repeats,
     sink,
 )
 from .ruling import Breach, Check, Docket, Ruling
@@ -46,6 +47,7 @@ CHECKS: Final[dict[str, Check]] = {
             *liveness.CHECKS,
             *renewal.CHECKS,
             *reopening.CHECKS,
+            *repeats.CHECKS,
             *sink.CHECKS,
         ),
         key=lambda check: check.code,

@@ -129,6 +129,25 @@ def ao304_committed_by_recovery_then_given_to_another() -> History:
     return h.history()
 
 
+def ao305_the_same_again_is_refused() -> History:
+    h = Builder(claims=["repeat_commit"])
+    h.issue()
+    use = h.use("r1")
+    h.commit(use, refused="not_prepared")
+    return h.history()
+
+
+def ao305_nobody_heard_the_first_answer() -> History:
+    h = Builder(claims=["repeat_commit"], facts=SLOTS)
+    h.issue()
+    use = h.prepare("r1", slot="s1", key="k1")
+    h.effect(use)
+    h.commit(use, unknown="dropped")
+    h.read("after_fault", slots={"s1": "committed"})
+    h.commit(use, refused="not_prepared")
+    return h.history()
+
+
 def ao304_fewer_committed() -> History:
     h = Builder()
     h.issue()

@@ -425,3 +425,36 @@ def reading_that_is_not_linearizable_during_a_call() -> History:
     h.hold(call, "k1")
     h.read("while_effect_held", issued=1, linearizable=False)
     return h.history()
+
+
+def a_repeated_commit_on_another_receipt_is_refused() -> History:
+    """The sink looks at no keys, and gave two receipts: which of them was shown is not told."""
+    h = Builder(claims=["repeat_commit"], sink="control")
+    h.issue()
+    use = h.prepare("r1", key="k1")
+    h.effect(use)
+    h.commit(use)
+    h.effect(use)
+    h.commit(use, refused="receipt_mismatch")
+    return h.history()
+
+
+def a_repeated_commit_is_refused_where_none_was_answered() -> History:
+    h = Builder(claims=["repeat_commit"])
+    h.issue()
+    use = h.prepare("r1", key="k1")
+    h.effect(use)
+    h.commit(use, refused="not_prepared")
+    h.commit(use, refused="not_prepared")
+    return h.history()
+
+
+def a_commit_whose_answer_was_lost_is_repeated() -> History:
+    h = Builder(claims=["repeat_commit"])
+    h.issue()
+    use = h.prepare("r1", key="k1")
+    h.effect(use)
+    h.commit(use, unknown="dropped")
+    h.read("after_fault", committed=1)
+    h.commit(use)
+    return h.history()
