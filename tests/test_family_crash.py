@@ -165,6 +165,7 @@ def test_a_quarter_of_the_kills_that_are_sampled_are_crash_loops(
         ("py:tests.stopping_ledgers:StoppedOutbox", "several.refused.b1.ctrl", "AO301"),
         ("py:tests.tired_ledgers:Frees", "loop.kill.recover.b1.idem", "AO102"),
         ("py:tests.tired_ledgers:Parks", "loop.kill.recover.b2.ctrl", "AO301"),
+        ("py:tests.tired_ledgers:Quits", "loop.silence.b1.idem", "AO301"),
         ("py:tests.tired_ledgers:Renames", "loop.kill.retry.b1.ctrl", "AO102"),
     ],
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from admitone.targets import contract as c
 from admitone.targets.correct.counter import CounterTarget, UseCounter
+from admitone.targets.correct.guarded import Gate, GuardedTarget
 
 ENOUGH = 4
 
@@ -56,3 +57,30 @@ class Renaming(UseCounter):
 
 class Renames(CounterTarget):
     library = Renaming
+
+
+class _Quitting(Gate):
+    """Whatever was sent so often without an answer is sent no more."""
+
+    def resume(self) -> list[tuple[str, str, str]]:
+        query = "SELECT grant_id, attempt, key, tool, args FROM runs JOIN grants ON grant_id = id"
+        with self._writing() as db:
+            db.execute("CREATE TABLE IF NOT EXISTS sent (key TEXT NOT NULL)")
+            running = db.execute(
+                f"{query} WHERE state = 'running' AND ? > "
+                "(SELECT count(*) FROM sent WHERE sent.key = runs.key)",
+                (ENOUGH - 1,),
+            ).fetchall()
+            db.executemany("INSERT INTO sent VALUES (?)", [(row[2],) for row in running])
+        ended = []
+        for grant, attempt, key, tool, args in running:
+            try:
+                self._ask(tool, args, key)
+            except (c.NotApplied, c.EffectUnknown):
+                continue
+            ended.append((grant, attempt, key))
+        return ended
+
+
+class Quits(GuardedTarget):
+    library = _Quitting

@@ -78,13 +78,15 @@ def _over(story: Story, label: LabelStory, drain: int) -> int:
 
 
 def _never_answered(story: Story, label: LabelStory) -> bool:
-    """Recovery sent it again, and to the end the sink has not answered: nothing can be known."""
+    """Recovery sent it again, and to the end the sink has not answered: nothing can be known.
+    Not so if it was silent before its own phase alone, and would have answered in that."""
     drain = story.phases.get("drain", FOREVER)
     every = [d for d in story.disturbances if d.began < drain]
     over = max((d.ended for d in every if d.label is None), default=-1)
     began = [c.began for c in story.calls.values() if c.op in ("recover", "work")]
     since = min((at for at in began if at > over), default=FOREVER)
     last = max(label.effects, key=lambda e: e.sent, default=None)
+    since = max(since, story.phases.get("recover", -1))
     return last is not None and last.unanswered < FOREVER and last.sent > since
 
 

@@ -6,7 +6,9 @@ once more, does so in the third or the fourth life, which a single kill never co
 
 ``recover``  recoverers die, each at a place of FP11 or FP12 that the seed draws;
 ``retry``    the client's own process dies, each time asking again with the same attempt, at a
-             place between Prepare and the end of Commit.
+             place between Prepare and the end of Commit;
+``silence``  nobody dies, and nothing is heard: the sink gets none of what recovery sends, time and
+             again, and is there at last.
 """
 
 from __future__ import annotations
@@ -17,16 +19,19 @@ from typing import Final
 from ...chaos.handle import NodeHandle
 from ..calls import Pending
 from ..client import Client, Use
+from ..desk import Spurned
 from ..history import SinkKind
 from ..placement import Place, places
 from ..plan import Plan
 from ..scene import Scene
+from ..uses import leave_behind
 from . import Subjects, budgets_of
 from .crash_pipeline import await_lapse, pursue, recover_lapsed, shorten_lease, stands, twist_of
 from .crash_recoverer import leave, stopped_recovery
 
 TOPIC: Final = "loop"
 WAYS: Final = ("recover", "retry")
+SILENCE: Final = (TOPIC, "silence")
 DEATHS: Final = 5
 DEATHS_UNDER_LEASES: Final = 3
 """Fewer, for a lease of each of the dead must lapse before the next one may take the unit up."""
@@ -37,8 +42,9 @@ BEFORE_THE_END: Final = ("FP3", "FP4", "FP5", "FP6", "FP8", "FP9")
 
 
 def shapes(subject: Subjects) -> tuple[tuple[str, ...], ...]:
-    """The ways that this ledger knows: recovery, and attempts that have a name."""
-    return tuple((TOPIC, "kill", way) for way in WAYS if _deadly(subject, way))
+    """The ways that this ledger knows: recovery, attempts that have a name, sending again."""
+    found = tuple((TOPIC, "kill", way) for way in WAYS if _deadly(subject, way))
+    return (*found, SILENCE) if _sends_again(subject) else found
 
 
 def placed(subject: Subjects, family: str) -> Iterator[Plan]:
@@ -52,6 +58,9 @@ def placed(subject: Subjects, family: str) -> Iterator[Plan]:
 
 def run(plan: Plan, scene: Scene) -> None:
     """Play one plan."""
+    if plan.params == SILENCE:
+        _silence(plan, scene)
+        return
     subject = Subjects(plan.target, scene.declaration, scene.survey)
     way, stage = plan.params[-1], scene.stage
     deadly = _deadly(subject, way)
@@ -96,6 +105,39 @@ def run(plan: Plan, scene: Scene) -> None:
         stage.desk.deliver(letter)
     scene.drain(client, healer, plan.budget)
     scene.end(client, healer)
+
+
+def _silence(plan: Plan, scene: Scene) -> None:
+    """Recover while nothing arrives; then when it does."""
+    stage, leases = scene.stage, scene.facts.lapse != "none"
+    shorten_lease(scene)
+    client = scene.approve(plan.budget)
+    node = scene.victim(client.executor)
+    scene.phase("hurt")
+    client.issue(node)
+    leave_behind(scene, client, node, client.new_use())
+    scene.phase("heal")
+    healer, _ = scene.healer(client, "after_fault")
+    stage.desk.spurned = spurned = Spurned("silent")
+    for _ in range(DEATHS_UNDER_LEASES if leases else DEATHS):
+        await_lapse(scene)
+        client.recover(healer)
+    stage.desk.spurned = None
+    if not spurned.times:
+        scene.idle = "recovery sent nothing that could be lost"
+    await_lapse(scene)
+    scene.phase("recover")
+    client.recover(healer)
+    recover_lapsed(scene, client, healer)
+    scene.drain(client, healer, plan.budget)
+    scene.end(client, healer)
+
+
+def _sends_again(subject: Subjects) -> bool:
+    """By itself, so that a silence is something that it counts."""
+    survey = subject.survey
+    sends = survey.sends("recover") or survey.left_to_work
+    return subject.declaration.claims_that("recover") and sends
 
 
 def _deadly(subject: Subjects, way: str) -> list[Place]:
