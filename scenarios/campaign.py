@@ -13,7 +13,7 @@ import os
 import random
 import signal
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -26,6 +26,7 @@ from ..chaos.parent import WarmParent
 from .families import FAMILIES, Subjects, Widening, family
 from .families.crash_loop import TOPIC as LOOP
 from .frame import lacks
+from .layers import first_layer, in_layers
 from .plan import Plan
 from .preflight import Fitting, fit
 from .profiles import Reach, Samples
@@ -33,22 +34,13 @@ from .results import ScheduleResult
 from .sinks import SinkHome
 from .worker import Bench, Broke, Order, run_worker
 
-VARIANT_TOKENS: Final = frozenset(
-    {
-        *("kill", "retry", "recover", "gone", "sent", "unsent"),
-        *("detour", "flapping", "jitter", "barrier"),
-    }
-)
-"""Parameters of a plan that say in which order a place is healed or left, and not what happens
-there: who meets whom, and whether a process dies or a message is lost, make places of their own."""
-
 PATIENCE: Final = 4.0
 """How many times its time a profile may take to finish its required set."""
 
 CHUNK: Final = 4
 """Plans that a worker is given at once; a search, which is many schedules, counts for as many."""
 
-LOOP_SHARE: Final = 0.25
+LOOP_SHARE: Final = 0.33
 """The part of sampled kills in which one process dies after another: five deaths have thousands of
 orders, while a single one has a handful of ways to be healed."""
 
@@ -111,28 +103,11 @@ def check_adapters(
 
 
 def placed_plans(fitting: Fitting, families: Sequence[str], seed: int) -> tuple[Plan, ...]:
-    """Every placed position of a target once, in a seeded order: first one variant of every
-    place, then a second one of each, and so on."""
+    """Every placed position of a target once, in a seeded order (``layers.py``)."""
     subject = Subjects(fitting.target, fitting.greeting.declaration, fitting.survey)
     tried = [family(name) for name in families]
     plans = [p for each in tried if not lacks(each, fitting) for p in each.placed(subject)]
-    random.Random(f"order {seed}").shuffle(plans)  # reproducible, no secret
-    met: Counter[tuple[str, ...]] = Counter()
-    layers = []
-    for number, plan in enumerate(plans):
-        met[_place(plan)] += 1
-        layers.append((met[_place(plan)], number, plan))
-    return tuple(replace(plan, seed=seed) for _, _, plan in sorted(layers, key=_layer))
-
-
-def places_once(plans: Sequence[Plan]) -> int:
-    """How many of the plans, in their order, it takes to meet every place once."""
-    return len({_place(plan) for plan in plans})
-
-
-def _place(plan: Plan) -> tuple[str, ...]:
-    """What plans that differ only in their variant, budget or sink have in common."""
-    return (plan.family, *(token for token in plan.params if token not in VARIANT_TOKENS))
+    return in_layers(plans, fitting.survey, seed)
 
 
 def _is_cheap_kill(plan: Plan) -> bool:
@@ -150,10 +125,6 @@ def drawn_kills(placed: Sequence[Plan], *, leases: bool) -> tuple[Plan, ...]:
     single = len(kills) - len(loops)
     more = round(single * LOOP_SHARE / (1 - LOOP_SHARE) / len(loops)) - 1
     return (*kills, *loops * max(0, more))
-
-
-def _layer(entry: tuple[int, int, Plan]) -> tuple[int, int]:
-    return entry[0], entry[1]
 
 
 def sampled_plans(placed: Sequence[Plan], seed: int) -> Iterator[Plan]:
@@ -182,13 +153,9 @@ class Campaign:
         self._bench = Bench(fittings, references, folder, request.histories, sink=request.sink)
         self._placed = [placed_plans(f, request.families, request.seed) for f in fittings]
         self._hands: list[_Hand] = []
-        self._required = {
-            plan.id
-            for plans in self._placed
-            for plan in plans[: places_once(plans) if request.required == "places" else None][
-                : request.schedules
-            ]
-        }
+        first = [first_layer(p, f.survey) for p, f in zip(self._placed, fittings, strict=True)]
+        required = first if request.required == "places" else self._placed
+        self._required = {p.id for plans in required for p in plans[: request.schedules]}
         self._began_s = time.monotonic()
         self._ended: End | None = None
 
@@ -250,7 +217,8 @@ class Campaign:
         if self._request.samples == "kills":
             leases = self._fittings[number].greeting.declaration.facts.lapse != "none"
             kills = drawn_kills(placed, leases=leases)
-            placed, drawn_from = placed[: places_once(placed)], kills or placed
+            survey = self._fittings[number].survey
+            placed, drawn_from = first_layer(placed, survey), kills or placed
         return islice(chain(placed, sampled_plans(drawn_from, self._request.seed)), limit)
 
     def _may_stop(self) -> bool:

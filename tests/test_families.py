@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from admitone.ledger_bench import LedgerBench
-from admitone.scenarios.campaign import placed_plans, places_once
+from admitone.scenarios.campaign import placed_plans
 from admitone.scenarios.families import FAMILIES, family
+from admitone.scenarios.layers import first_layer
 from admitone.scenarios.plan import Plan
 from admitone.scenarios.requirements import requirements
 
@@ -25,7 +26,7 @@ def test_every_plan_belongs_to_a_topic_and_is_its_id(target: str) -> None:
         assert plan.params[0] in family(plan.family).topics, plan.id
         assert Plan.parse(plan.id) == plan
     assert len({plan.id for plan in plans}) == len(plans), "an id names one plan"
-    first = plans[: places_once(plans)]
+    first = first_layer(plans, bench.fitting.survey)
     assert {plan.family for plan in first} == {plan.family for plan in plans}
     points = {plan.params[0] for plan in plans if plan.family == "crash"}
     assert points == {plan.params[0] for plan in first if plan.family == "crash"}

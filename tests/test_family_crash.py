@@ -122,7 +122,7 @@ def test_sampling_widens_budgets_and_nothing_else() -> None:
     assert CrashFamily().sampled(one, random.Random(0)) == one
 
 
-def test_a_quarter_of_the_kills_that_are_sampled_are_crash_loops(
+def test_a_third_of_the_kills_that_are_sampled_are_crash_loops(
     reference: tuple[Conductor, Fitting],
 ) -> None:
     _, fitting = reference

@@ -8,6 +8,7 @@ from . import (
     convicting_delegation,
     convicting_life,
     convicting_order,
+    convicting_recovery,
 )
 
 CONVICTING = {
@@ -18,6 +19,7 @@ CONVICTING = {
         convicting_delegation,
         convicting_life,
         convicting_order,
+        convicting_recovery,
     )
     for name, make in vars(module).items()
     if name.startswith("ao")

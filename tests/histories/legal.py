@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from . import legal_attacks, legal_delegation, legal_makes, legal_order, legal_retries
+from . import (
+    legal_attacks,
+    legal_delegation,
+    legal_makes,
+    legal_order,
+    legal_releases,
+    legal_retries,
+)
 
 LEGAL = {
     name: make
-    for module in (legal_attacks, legal_delegation, legal_retries, legal_makes, legal_order)
+    for module in (
+        legal_attacks,
+        legal_delegation,
+        legal_retries,
+        legal_releases,
+        legal_makes,
+        legal_order,
+    )
     for name, make in vars(module).items()
     if callable(make) and make.__module__ == module.__name__
 }
