@@ -100,6 +100,11 @@ class CallStory:
         request = self.invoked.request
         return request is not None and _HONEST.fullmatch(request) is not None
 
+    @property
+    def of_no_request(self) -> bool:
+        """It serves no single request: an Issue, a recovery, a withdrawal."""
+        return self.invoked.request is None
+
 
 def pair_calls(history: History) -> dict[int, CallStory]:
     """Every call of the history by its number, in the order of invocation."""
