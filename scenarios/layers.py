@@ -1,7 +1,7 @@
 """The order in which placed plans are played: in layers, first one of every place.
 
 A *place* is what plans have in common that differ in their variant alone: in the order in which it
-is healed, what was left, the budget, the sink. The first layer has each place once; it is what the
+is healed, what was left, the budget (but for the family of budgets), the sink. The first layer has each place once; it is what the
 profile ``quick`` requires.
 
 A caller that is held under the store's lock keeps everybody else waiting, wherever in its
@@ -56,7 +56,9 @@ def first_layer(plans: Sequence[Plan], survey: Survey) -> tuple[Plan, ...]:
 
 
 def _place(plan: Plan) -> _Tokens:
-    return (plan.family, *(token for token in plan.params if token not in VARIANT_TOKENS))
+    place = (plan.family, *(token for token in plan.params if token not in VARIANT_TOKENS))
+    # where budgets are what is tried, each of them is a place
+    return (*place, f"b{plan.budget}") if plan.family == "budgets" else place
 
 
 def _by_layer(entry: tuple[int, int, Plan]) -> tuple[int, int]:
