@@ -1,8 +1,8 @@
 """The order in which placed plans are played: in layers, first one of every place.
 
 A *place* is what plans have in common that differ in their variant alone: in the order in which it
-is healed, what was left, the budget (but for the family of budgets), the sink. The first layer has each place once; it is what the
-profile ``quick`` requires.
+is healed, what was left, the budget (but for the family of budgets), the sink. The first layer has
+each place once; it is what the profile ``quick`` requires.
 
 A caller that is held under the store's lock keeps everybody else waiting, wherever in its
 transaction it stands. So the first and the last such point of an operation are places, and those
