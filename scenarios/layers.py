@@ -5,7 +5,7 @@ is healed, what was left, the budget (but for the family of budgets), the sink. 
 each place once; it is what the profile ``quick`` requires.
 
 A caller that is held under the store's lock keeps everybody else waiting, wherever in its
-transaction it stands. So the first and the last such point of an operation are places, and those
+transaction it stands. So the first and the last such point of a transaction are places, and those
 between them come with the later layers: at the last one everything that was looked at is as old as
 it can become, and at the first one nothing is written yet.
 """
@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from ..chaos.events import Point
 from .placement import Survey, held_points
 from .plan import Plan
 from .race import locks, tokens_of
@@ -66,9 +67,18 @@ def _by_layer(entry: tuple[int, int, Plan]) -> tuple[int, int]:
 
 
 def _inside(survey: Survey) -> set[_Tokens]:
-    """The points under a lock that are neither the first nor the last one of their operation."""
-    found: set[_Tokens] = set()
-    for op in survey.steps:
-        locked = [point for point in held_points(survey, op) if locks(survey, point)]
-        found.update(tokens_of(point) for point in locked[1:-1])
-    return found
+    """The points under a lock that are neither the first nor the last one of their transaction."""
+    return {tokens_of(p) for op in survey.steps for run in _held(survey, op) for p in run[1:-1]}
+
+
+def _held(survey: Survey, op: str) -> Iterator[list[Point]]:
+    """The points of an operation at which it has the lock, a transaction each: between two of them
+    the lock is anybody's, and what the first one looked at may be old in the second."""
+    run: list[Point] = []
+    for point in held_points(survey, op):
+        if locks(survey, point):
+            run.append(point)
+        if point.kind == "write" or not locks(survey, point):
+            yield run
+            run = []
+    yield run

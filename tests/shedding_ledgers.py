@@ -13,7 +13,10 @@ from admitone.targets.correct.plain import PlainLedger, PlainTarget
 
 
 class Shedding:
-    """Busy before anything was looked at, by turns."""
+    """Busy before anything was looked at, by turns.
+
+    What it is mixed into is a ledger, which this class does not name: ``super()`` is ignored below.
+    """
 
     asked = 0
 

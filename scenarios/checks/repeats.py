@@ -27,7 +27,7 @@ def _again(story: Story) -> Ruling:
                         "repeated Commits that were refused = 1 > 0",
                         "what was committed is answered as done when it is committed again",
                         f"call {call.invoked.call} said what call {first.invoked.call} had said, "
-                        "which was granted, and was refused",
+                        "which stands, and was refused",
                         (first.ended, call.ended),
                     )
             if not call.invoked.forged and not call.took_nothing:
@@ -79,7 +79,7 @@ CHECKS = (
         "repeat_commit",
         "the paper: Commit is idempotent",
         "The same admission was committed again with the same receipt, after the ledger had "
-        "answered that it is done, and was refused.",
+        "answered that it is done, or a reading had shown it, and was refused.",
         "The state is compared with Prepared alone, or the receipt is unique and its second "
         "insert is taken for an error.",
         "Where the unit is committed with this very receipt, answer Done.",

@@ -63,9 +63,9 @@ def _renamed(old: str, new: str) -> _Change:
 
 def _flat(call: Call) -> Call:
     """A nested value under a name that is written like the path to it."""
-    split: Any = dict(call.args["split"])  # type: ignore[call-overload]
-    first = split.pop("first")
-    return replace(call, args={**call.args, "split": split, "split.first": first})
+    split: Any = call.args["split"]
+    rest = {name: value for name, value in split.items() if name != "first"}
+    return replace(call, args={**call.args, "split": rest, "split.first": split["first"]})
 
 
 def _longer(name: str, text: str) -> _Change:
