@@ -20,18 +20,19 @@ TOPIC: Final = "elsewhere"
 
 def placed(subject: Subjects, family: str) -> Iterator[Plan]:
     """One plan, with a unit left to be used after the recovery where there may be more than one."""
-    if _place(subject) is not None:
+    if left_at(subject) is not None:
         budget = budgets_of(subject.declaration)[-1]
         yield Plan(subject.target, family, (TOPIC,), budget, "idempotent", 0)
 
 
 def run(plan: Plan, scene: Scene) -> None:
     """Play one plan."""
-    place = _place(Subjects(plan.target, scene.declaration, scene.survey))
+    place = left_at(Subjects(plan.target, scene.declaration, scene.survey))
     if place is None:
         raise PlanProblem(f"{plan.id}: this target has no FP8 now, where the unit would be left")
     crash_pipeline.run(plan, scene, place, "kill", "recover", apart=True)
 
 
-def _place(subject: Subjects) -> Place | None:
+def left_at(subject: Subjects) -> Place | None:
+    """Where the unit is left: its effect stands, and nobody was told. None: no such place."""
     return next((place for place in places(subject.survey) if place.name == "FP8"), None)

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..client import approve
-from ..placement import Place, places
 from ..plan import Plan
 from ..scene import Scene
 from . import Subjects, budgets_of
+from .crash_elsewhere import left_at
 from .crash_pipeline import reach, stands, twist_of
 
 LATER: Final = "later"
@@ -39,7 +39,7 @@ def shapes(subject: Subjects) -> tuple[tuple[str, ...], ...]:
     """Those that fit a ledger which promises recovery. Not later where a unit that is held lapses
     with time, or a record is kept for a while only: what becomes of it then is declared."""
     facts = subject.declaration.facts
-    if not subject.declaration.claims_that("recover") or _place(subject) is None:
+    if not subject.declaration.claims_that("recover") or left_at(subject) is None:
         return ()
     timeless = facts.clock == "injected" and facts.lapse == "none" and facts.retention_s is None
     return ((STRANGER,), (LATER,)) if timeless else ((STRANGER,),)
@@ -54,7 +54,7 @@ def placed(subject: Subjects, family: str) -> Iterator[Plan]:
 
 def run(plan: Plan, scene: Scene) -> None:
     """Play one plan."""
-    place = _place(Subjects(plan.target, scene.declaration, scene.survey))
+    place = left_at(Subjects(plan.target, scene.declaration, scene.survey))
     assert place is not None
     stage, late = scene.stage, plan.params == (LATER,)
     expires_s = time.time() + LIVES_S if late else None
@@ -78,7 +78,3 @@ def run(plan: Plan, scene: Scene) -> None:
     client.recover(healer)
     scene.drain(client, healer, plan.budget)
     scene.end(client, healer)
-
-
-def _place(subject: Subjects) -> Place | None:
-    return next((place for place in places(subject.survey) if place.name == "FP8"), None)
