@@ -34,7 +34,7 @@ class OutboxLedger:
         self._path, self._wait_s = path, wait_s
 
     def _db(self) -> closing[sqlite3.Connection]:
-        return closing(sqlite3.connect(self._path, self._wait_s, isolation_level=None))
+        return closing(sqlite3.connect(self._path, timeout=self._wait_s, isolation_level=None))
 
     def issue(
         self, call: c.Call, confirmation: c.Confirmation, budget: c.Budget, *_: object

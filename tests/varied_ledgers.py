@@ -43,7 +43,7 @@ class Tickets:
 
     def __init__(self, target: Varied, path: Path, env: c.Env) -> None:
         self.facts, self.env = target.declaration.facts, env
-        self.db = sqlite3.connect(path, env.patience_s, isolation_level=None)
+        self.db = sqlite3.connect(path, timeout=env.patience_s, isolation_level=None)
 
     @contextmanager
     def _visit(self) -> Iterator[sqlite3.Connection]:

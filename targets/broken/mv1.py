@@ -68,7 +68,9 @@ class MV1(CapLeaseSqlite):
     def work(self, store: Json, env: Env) -> None:
         """One pass of the reaper."""
         path = env.workspace / _database(store)
-        with closing(sqlite3.connect(path, env.patience_s, isolation_level=None)) as connection:
+        with closing(
+            sqlite3.connect(path, timeout=env.patience_s, isolation_level=None)
+        ) as connection:
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute(_REAP, (env.now() - env.lease_s,))
 

@@ -42,7 +42,9 @@ class MV1Lease(LeaseTarget):
     def work(self, store: Json, env: Env) -> None:
         """One pass of the reaper."""
         with closing(
-            sqlite3.connect(env.workspace / str(store), env.patience_s, isolation_level=None)
+            sqlite3.connect(
+                env.workspace / str(store), timeout=env.patience_s, isolation_level=None
+            )
         ) as db:
             db.execute("PRAGMA synchronous = FULL")
             db.execute(self.reap, (env.now(),))

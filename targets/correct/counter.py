@@ -73,7 +73,7 @@ class UseCounter:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with closing(
-            sqlite3.connect(self._uri, self._wait_s, isolation_level=None, uri=True)
+            sqlite3.connect(self._uri, timeout=self._wait_s, isolation_level=None, uri=True)
         ) as db:
             db.execute("PRAGMA synchronous=EXTRA")  # with a DELETE journal FULL may lose a commit
             db.execute("BEGIN IMMEDIATE")

@@ -75,7 +75,7 @@ class Gate:
         self._wait_s, self._now, self._send = wait_s, now, send
         self._lock = threading.Lock()
         self._db = sqlite3.connect(
-            path, wait_s, isolation_level="IMMEDIATE", check_same_thread=False
+            path, timeout=wait_s, isolation_level="IMMEDIATE", check_same_thread=False
         )
         self._db.execute("PRAGMA synchronous = FULL")
 

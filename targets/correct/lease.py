@@ -94,7 +94,9 @@ class Seats:
         self, path: Path, wait_s: float, term_s: float, now: Callable[[], float], trust: c.Trust
     ) -> None:
         self._term_s, self._now, self._trust = term_s, now, trust
-        self._db = sqlite3.connect(path, wait_s, isolation_level=None, check_same_thread=False)
+        self._db = sqlite3.connect(
+            path, timeout=wait_s, isolation_level=None, check_same_thread=False
+        )
         self._db.execute("PRAGMA synchronous = FULL")
         self._one_at_a_time = threading.Lock()
 

@@ -98,7 +98,7 @@ class Passes:
     def _alone(self, do: Callable[[sqlite3.Connection], T]) -> T:
         """Do it in one transaction, which is rolled back (by closing) if it raises."""
         with closing(
-            sqlite3.connect(self._uri, self._wait_s, isolation_level=None, uri=True)
+            sqlite3.connect(self._uri, timeout=self._wait_s, isolation_level=None, uri=True)
         ) as db:
             db.execute("PRAGMA synchronous = EXTRA")
             db.execute("BEGIN IMMEDIATE")
