@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 from ..chaos.events import Point
 from .desk import Transit
+
+_SURVEYS: Final = 16
+"""A process plays a few targets; every schedule asks for the places of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +40,11 @@ transaction open, ``io-lost`` takes it back, ``io-kept`` comes after it has beco
 plain file ``io-lost`` takes back what was added since the last fsync (``open_files.cut_back``)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Survey:
     """What one undisturbed use looked like. ``steps``: operation to its traced points in order.
+    Each is made once for a target, and is equal to itself alone, so that what follows from it is
+    found once too.
 
     ``threads``: a client may be called by another thread than the one that opened it. ``raises``:
     the errors (keys of ``RAISES``) that the store can be made to answer a durable write with.
@@ -96,6 +102,7 @@ class Place:
     who: Literal["executor", "recoverer", "sink"] = "executor"
 
 
+@lru_cache(maxsize=_SURVEYS)
 def places(survey: Survey) -> tuple[Place, ...]:
     """Every position of every failure point that this ledger has."""
     return tuple(_places(survey))
@@ -184,6 +191,7 @@ BESIDE: Final[Mapping[str, tuple[str, str]]] = {
 """The four points beside the twelve: around the durable writes of two more operations."""
 
 
+@lru_cache(maxsize=_SURVEYS)
 def places_beside(survey: Survey, op: str) -> tuple[Place, ...]:
     """The positions around the durable writes of Revoke or Delegate, and before its reply."""
     before, after = BESIDE[op]
