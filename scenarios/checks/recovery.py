@@ -119,11 +119,6 @@ def _uncommitted_since(story: Story, label: LabelStory, since: int) -> int:
     return len(fresh - done)
 
 
-def _in_doubt(call: CallStory) -> bool:
-    """The ledger or its client does not know, and no worker was left to do it."""
-    return call.outcome == "unknown" and (call.replied is None or call.replied.why != "corrected")
-
-
 def _applied(story: Story) -> Ruling:
     docket = Docket()
     if not story.idempotent:
