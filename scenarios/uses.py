@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from ..chaos.events import Point
 from ..chaos.handle import NodeHandle
@@ -12,6 +13,9 @@ from .client import Client, Use
 from .placement import Survey
 from .race import RACE
 from .scene import Scene
+
+LEAVING: Final = Point("execute", "effect", "before", 1)
+"""Where a guarded ledger has admitted, and its effect has not left the process."""
 
 
 def admitting(survey: Survey) -> str:
@@ -31,8 +35,7 @@ def admit(client: Client, node: NodeHandle) -> tuple[Use, Pending]:
     use = client.new_use()
     if "execute" not in node.operations:
         return use, client.prepare(node, use)
-    leaving = Point("execute", "effect", "before", 1)
-    return use, client.execute(node, use, Twist(Arm(RACE, leaving)))
+    return use, client.execute(node, use, Twist(Arm(RACE, LEAVING)))
 
 
 def unanswered(client: Client, node: NodeHandle) -> Use:
@@ -77,14 +80,19 @@ def _again(pending: Pending) -> bool:
     return pending.answer is not None and pending.answer.outcome == "busy"
 
 
-def leave_behind(scene: Scene, client: Client, node: NodeHandle, use: Use) -> None:
-    """An executor is admitted, and dies before its effect has left it."""
+def leave_behind(
+    scene: Scene, client: Client, node: NodeHandle, use: Use, *, sent: bool = False
+) -> None:
+    """An executor is admitted, and dies: before its effect has left it, or (``sent``) when that
+    stands applied and nobody was answered."""
+    unanswered = Twist(transit=(RACE, "unanswered"))
     if "execute" in node.operations:
-        leaving = Point("execute", "effect", "before", 1)
-        pending = told(lambda: client.execute(node, use, Twist(Arm(RACE, leaving))))
-        client.executed(use, pending)
+        twist = unanswered if sent else Twist(Arm(RACE, LEAVING))
+        pending = told(lambda: client.execute(node, use, twist))
     else:
         pending = told(lambda: client.prepare(node, use))
+        if sent and use.admission is not None:
+            pending = client.send(node, use, use.admission, unanswered)
     scene.stage.kill(node, pending)
-    if pending.answer is not None and pending.op == "execute":
-        use.unknown = pending.answer.outcome == "unknown"
+    if pending.op == "execute":
+        client.executed(use, pending)

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
 from ...targets.declaration import Declaration
 from ...targets.terms import Budget
@@ -26,6 +25,7 @@ from ..plan import Plan, PlanProblem
 from ..race import HOLD_S
 from ..scene import DRAIN_EXTRA, Scene
 from ..story.labels import bound_of
+from ..uses import LEAVING
 from . import Subjects, budgets_many
 
 SIZES: Final = (1, 2, 5, 10)
@@ -178,7 +178,7 @@ def _crash(play: Play) -> NodeHandle:
 def _crash_at_the_effect(play: Play) -> None:
     """A process dies before it sends; where there are units for two, while an older one ends."""
     client, stage, node = play.client, play.scene.stage, play.node
-    arm = Arm("hold", Point("execute", "effect", "before", 1))
+    arm = Arm("hold", LEAVING)
     use = client.new_use()
     standing = client.execute(node, use, Twist(arm))
     if play.budget > 1 and standing.reached and standing.answer is None:

@@ -27,7 +27,7 @@ from ..scene import Scene
 from ..uses import leave_behind
 from . import Subjects, budgets_of
 from .crash_pipeline import await_lapse, pursue, recover_lapsed, shorten_lease, stands, twist_of
-from .crash_recoverer import leave, stopped_recovery
+from .crash_recoverer import stopped_recovery
 
 TOPIC: Final = "loop"
 WAYS: Final = ("recover", "retry")
@@ -72,7 +72,7 @@ def run(plan: Plan, scene: Scene) -> None:
     client.issue(node)
     use = client.new_use()
     if way == "recover":
-        leave(scene, client, node, use, sent=scene.draws.random() < 0.5)
+        leave_behind(scene, client, node, use, sent=scene.draws.random() < 0.5)
     died, letters = 0, []
     for turn in range(DEATHS if scene.facts.lapse == "none" else DEATHS_UNDER_LEASES):
         if way == "recover" or turn:

@@ -13,16 +13,15 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
 from ...targets.replies import Recovered
-from ..calls import Arm, Pending, Twist, told
-from ..client import Client, Use
+from ..calls import Pending, told
+from ..client import Client
 from ..history import SinkKind
 from ..placement import Place, places
 from ..plan import Plan
-from ..race import RACE
 from ..scene import Scene
+from ..uses import leave_behind
 from . import Subjects, budgets_of
 from .crash_pipeline import recover_lapsed, shorten_lease, twist_of
 
@@ -58,7 +57,7 @@ def run(plan: Plan, scene: Scene, place: Place, left: str, times: str) -> None:
     for _ in range(scene.draws.randrange(plan.budget)):
         client.finish(victim, client.new_use())
     use = client.new_use()
-    leave(scene, client, victim, use, sent=left == "sent")
+    leave_behind(scene, client, victim, use, sent=left == "sent")
     fired = 0
     for _ in range(TIMES[times]):
         recoverer = scene.helper(client.executor)
@@ -80,20 +79,6 @@ def run(plan: Plan, scene: Scene, place: Place, left: str, times: str) -> None:
     recover_lapsed(scene, client, healer)
     scene.drain(client, healer, plan.budget)
     scene.end(client, healer)
-
-
-def leave(scene: Scene, client: Client, node: NodeHandle, use: Use, *, sent: bool) -> None:
-    """The executor dies with an admission, before or after its effect was applied."""
-    lost = Twist(transit=(RACE, "unanswered"))
-    if scene.survey.guarded:
-        leaving = Twist(Arm(RACE, Point("execute", "effect", "before", 1)))
-        pending = told(lambda: client.execute(node, use, lost if sent else leaving))
-    else:
-        pending = told(lambda: client.prepare(node, use))
-        if sent and use.admission is not None:
-            pending = client.send(node, use, use.admission, lost)
-    scene.stage.kill(node, pending)
-    use.unknown = use.admission is None
 
 
 def stopped_recovery(client: Client, node: NodeHandle, place: Place) -> Pending | None:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
 from ...targets.identity import confirm
 from ...targets.terms import Authorization
@@ -23,6 +22,7 @@ from ..history import SinkKind
 from ..moves import reissue, revoke
 from ..plan import Plan, PlanProblem
 from ..scene import Scene
+from ..uses import LEAVING
 from . import Subjects, budgeted, budgets_of
 from .variations import CALLS, CONTEXTS
 
@@ -156,9 +156,7 @@ def _until(
         if moment == "killed":
             scene.stage.kill(node)
     else:
-        standing = client.execute(
-            node, use, Twist(Arm("hold", Point("execute", "effect", "before", 1)))
-        )
+        standing = client.execute(node, use, Twist(Arm("hold", LEAVING)))
         if standing.answer is None:
             scene.stage.kill(node, standing)
             client.executed(use, standing)
