@@ -158,6 +158,10 @@ class WarmParent:
             raise TargetProblem(self._died()) from None
         self._receive(ANSWER_DEADLINE_S)
 
+    def printed(self) -> str:
+        """The end of what the target printed, for a message."""
+        return self.log.read_bytes()[-400:].decode("utf-8", "replace").strip() or "none"
+
     def close(self) -> None:
         """End the parent and with it every node it made."""
         for apart in self._apart.values():
@@ -217,8 +221,7 @@ class WarmParent:
             self._process.kill()
             code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        tail = self.log.read_bytes()[-400:].decode("utf-8", "replace").strip()
-        return f"{self.target}: its process ended ({how}). Last output: {tail or 'none'}"
+        return f"{self.target}: its process ended ({how}). Last output: {self.printed()}"
 
     def _greeted(self, message: dict[str, Any]) -> Greeting:
         if "problem" in message:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ..chaos.events import Harm, Read
-from ..chaos.handle import NodeHandle, Said
+from ..chaos.handle import Garbage, Gone, NodeHandle, Said, Silent
 from ..chaos.parent import Greeting, TargetProblem, WarmParent
 from ..chaos.recorder import Recorder
 from ..chaos.runfolder import Template
@@ -33,6 +33,15 @@ from .stage import Stage
 from .survey import steps_of, survey_rest
 
 DEPLOY_DEADLINE_S: Final = 60.0
+
+OPERATION_OF: Final = {
+    "revoke": "revoke",
+    "revoke_counts": "revoke",
+    "delegate": "delegate",
+    "audit": "audit",
+}
+"""Claims that promise an operation: where it is not there, each schedule that asks for it would
+fail. ``recover`` and ``release`` are not among them, for a ledger may do either by itself."""
 
 TRUST: Final = Trust(b"confirmation key of this suite", b"receipt key of this suite")
 """The trusted base of every run. Nothing secret: both ends of it are the suite's own."""
@@ -106,7 +115,7 @@ def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> tuple[Gro
     parent.reap(node.pid)
     name, optional = parent.target, parent.greeting.optional
     if not isinstance(heard, Said):
-        raise TargetProblem(f"{name}: deploy() ended without an answer: {heard}")
+        raise TargetProblem(f"{name}: deploy() {_unanswered(heard, parent.printed())}")
     if "unclassified" in heard.message:
         raised = f"{heard.message['unclassified']}\n{heard.message.get('raised', '')}"
         raise TargetProblem(f"{name}: deploy() raised {raised}")
@@ -155,6 +164,15 @@ def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> tuple[Gro
         workspace.with_name("kept"),
     )
     return ground, str(heard.message.get("content", ""))[:80]
+
+
+def _unanswered(heard: Gone | Silent | Garbage, printed: str) -> str:
+    """Why there is no answer, and what to do."""
+    if isinstance(heard, Silent):
+        return f"did not answer within {heard.waited_s:g} s. Let it make an empty store, and return"
+    if isinstance(heard, Garbage):
+        return f"broke the node's protocol: {heard.why}"
+    return f"ended its process. It must return Deployment(store=…). Last output: {printed}"
 
 
 class _Check:
@@ -245,6 +263,12 @@ class _Check:
                 "Leave one of them out: without a commit step no check asks whether units that "
                 "were admitted come to their end."
             )
+        for claim, op in OPERATION_OF.items():
+            if claim in self._parent.greeting.declaration.claims and op not in have:
+                raise TargetProblem(
+                    f"{self._parent.target}: it claims {claim}, and the ledger that open() "
+                    f"returned has no {op}. Add {op}, or leave the claim out."
+                )
         return have
 
     def _use(self, stage: Stage, node: NodeHandle, client: Client) -> None:

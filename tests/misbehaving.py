@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,22 @@ class NeverCommits(CounterTarget):
 
         class Half:
             prepare = whole.prepare
+
+        return Half()
+
+
+class ClaimsMore(CounterTarget):
+    """Claims a Revoke, and has none."""
+
+    declaration = replace(
+        CounterTarget.declaration, claims={**CounterTarget.declaration.claims, "revoke": "It can."}
+    )
+
+    def open(self, store: c.Json, env: c.Env) -> Any:
+        whole = super().open(store, env)
+
+        class Half:
+            issue, prepare, commit = whole.issue, whole.prepare, whole.commit
 
         return Half()
 

@@ -51,7 +51,7 @@ def problem_of(name: str, folder: Path, deadline_s: float) -> str:
 
 HANGING = {
     "early.warm.hangs": "did not answer within 1.5 s",
-    "early.deploy.hangs": "deploy() ended without an answer",
+    "early.deploy.hangs": "deploy() did not answer within 0.5 s",
     "early.open.hangs": "open did not answer within 0.5 s",
     "early.prepare.hangs": "prepare did not answer within 0.5 s",
     "early.prepare.hangs_in_a_loop": "prepare did not answer within 0.5 s",
@@ -77,7 +77,7 @@ BROKEN = {
 DYING = {
     "early.warm.exits": "its process ended (exit code 0)",
     "early.warm.kills_itself": "its process ended (signal SIGKILL)",
-    "early.deploy.segfaults": "deploy() ended without an answer",
+    "early.deploy.segfaults": "deploy() ended its process",
     "early.open.exits": "the node died by itself during open (it left)",
     "early.prepare.segfaults": "the node died by itself during prepare (signal 11)",
     "early.prepare.closes_everything": "the node died by itself during prepare",
@@ -114,6 +114,7 @@ ODD = {
     "LeavesAPipe": "cannot be copied",
     "CanDoNothing": "has neither prepare nor execute",
     "NeverCommits": "the ledger has prepare but no commit",
+    "ClaimsMore": "it claims revoke, and the ledger that open() returned has no revoke",
     "InMemory": "inspect() disagrees with the ledger",
     "InMemoryUnseen": "what one process issued, and could use, a second process may not",
 }
