@@ -82,11 +82,13 @@ def describe(target: object) -> tuple[TargetName, Declaration]:
 def _builtin(name: str) -> Target:
     entry = BUILTIN.get(name)
     if entry is None:
-        close = get_close_matches(name, BUILTIN, n=3, cutoff=0.4) or list(BUILTIN)
+        close = get_close_matches(name, BUILTIN, n=3, cutoff=0.4)
+        meant = f"perhaps you meant {' or '.join(close)}"
+        there = meant if close else "`admitone list targets` shows them"
         raise TargetProblem(
             f"there is no shipped target {name!r}",
             f"builtin:{name}",
-            f"perhaps you meant {' or '.join(close)}; your own is named py:package.module:Factory",
+            f"{there}; your own is named py:package.module:Factory",
         )
     module, _, attribute = entry.factory.partition(":")
     return _made(f"{__package__}.{module}", attribute, f"builtin:{name}")
