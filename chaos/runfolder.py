@@ -13,6 +13,7 @@ import fcntl
 import os
 import secrets
 import shutil
+import sqlite3
 import tempfile
 import time
 from contextlib import suppress
@@ -40,6 +41,20 @@ def base_folder() -> Path:
     except OSError:
         pass  # there is no such folder
     return Path(tempfile.gettempdir())
+
+
+def no_room(problem: BaseException) -> str:
+    """What to say and do where something failed because a disk is full; else an empty text."""
+    cause: BaseException | None = problem
+    while cause is not None:
+        full = isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)
+        if full or getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            return (
+                f"no room is left ({cause}). Free some where `admitone doctor` says that stores "
+                "lie, or run with a smaller -n"
+            )
+        cause = cause.__cause__ or cause.__context__
+    return ""
 
 
 class RunFolder:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, TextIO
 
 from ..scenarios.history import History
 from ..scenarios.results import SEVERITY, Finding, ScheduleResult, Verdict
-from ..scenarios.summary import ClaimRow, PointRow, RunTally
+from ..scenarios.summary import ClaimRow, PointRow, RunTally, StopReason
 from ..scenarios.tallies import FindingGroup, GroupKey
 from .lanes import conclusion, lanes
 from .terminal import BOLD, GREEN, RED, YELLOW, is_terminal, paint, size, wants_color
@@ -29,6 +30,13 @@ _WORDS: Final[dict[Verdict, str]] = {
     "not_exercised": "not exercised",
     "could_not_run": "could not run",
     "harness_error": "harness error",
+}
+_STOPPED: Final[dict[StopReason, str]] = {
+    "max_time": "at the end of its time",
+    "max_failures": "after enough violations",
+    "interrupted": "by an interruption",
+    "suite_failed": "by a failure of the suite",
+    "preflight": "by the adapter check",
 }
 
 
@@ -53,9 +61,10 @@ class Closing(Silent):
             self._diagrams[key] = lanes(history, finding, self._width)
 
     def end(self, tally: RunTally) -> None:
-        """Print it."""
+        """Print it, with the files that were really written."""
         color = wants_color(self._stream)
-        block = closing(tally, self._diagrams, self._files, width=self._width, color=color)
+        there = [name for name in self._files if Path(name).exists()]
+        block = closing(tally, self._diagrams, there, width=self._width, color=color)
         put(self._stream, block + "\n")
 
 
@@ -238,9 +247,9 @@ def _last(tally: RunTally, files: Sequence[str], width: int, color: bool) -> lis
         paint(f"{outcome}: {counted(total.verdicts)}", paints.get(tally.outcome, RED), color),
         f"  {ran} in {tally.duration_s:.1f} s",
     ]
-    if tally.stop_reason != "finished":
-        detail = f": {tally.stop_detail}" if tally.stop_detail else ""
-        lines += _item(f"stopped by {tally.stop_reason.replace('_', ' ')}{detail}", width)
+    if stopped := _STOPPED.get(tally.stop_reason):
+        detail = f": {tally.stop_detail.splitlines()[0]}" if tally.stop_detail else ""
+        lines += _item(f"stopped {stopped}{detail}", width)
     for entry in tally.unmatched_baseline[:_MOST_LISTED]:
         lines += _item(f"baseline entry matches nothing: {entry}", width)
     if files:

@@ -37,12 +37,16 @@ class HistoryProblem(ValueError):
 def write_history(history: History, path: Path) -> None:
     """Write the file in one step: readers see the whole of it or nothing."""
     unfinished = path.with_name(path.name + ".part")
-    with unfinished.open("wb") as out:
-        for line in history_lines(history):
-            out.write(line.encode("ascii") + b"\n")
-        out.flush()
-        os.fsync(out.fileno())
-    unfinished.replace(path)
+    try:
+        with unfinished.open("wb") as out:
+            for line in history_lines(history):
+                out.write(line.encode("ascii") + b"\n")
+            out.flush()
+            os.fsync(out.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
 
 
 def history_lines(history: History) -> Iterator[str]:

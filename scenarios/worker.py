@@ -23,6 +23,7 @@ from typing import Final
 
 from ..chaos.events import Note
 from ..chaos.parent import TargetProblem, WarmParent
+from ..chaos.runfolder import no_room
 from .conductor import Conductor, Played, with_note
 from .families import replays
 from .historyfile import write_history
@@ -200,9 +201,15 @@ def run_worker(number: int, bench: Bench, pipe: Connection) -> None:
         return
     except TargetProblem as problem:
         pipe.send(Broke(str(problem), of_target=True))
-    except BaseException:  # whatever it is, the campaign must hear of it
+    except BaseException as problem:  # whatever it is, the campaign must hear of it
         with contextlib.suppress(OSError):  # it is gone, and hears no more
-            pipe.send(Broke(traceback.format_exc(), of_target=False))
+            pipe.send(Broke(no_room(problem) or _traced(problem), of_target=False))
+
+
+def _traced(problem: BaseException) -> str:
+    """What happened, then where: who shows one line of it shows the first."""
+    what = traceback.format_exception_only(problem)[-1]
+    return what + "".join(traceback.format_exception(problem))
 
 
 def _codes(played: Played) -> set[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -114,6 +116,18 @@ def test_a_whole_history_survives_the_file(name: str, scratch: Path) -> None:
     write_history(history, scratch / "h.jsonl")
     assert repr(read_history(scratch / "h.jsonl")) == repr(history)
     assert [path.name for path in scratch.iterdir()] == ["h.jsonl"]
+
+
+def test_a_history_that_could_not_be_written_leaves_no_part(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_history(next(iter(EVERY_HISTORY.values()))(), scratch / "h.jsonl")
+    assert list(scratch.iterdir()) == []
 
 
 def test_every_kind_of_event_has_a_line() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -197,6 +198,20 @@ def test_the_closing_writer_draws_the_first_history_of_a_group() -> None:
     writer.end(a_tally())
     assert stream.getvalue().count("effect #2 applied") == 1
     assert "\x1b" not in stream.getvalue()
+
+
+def test_a_file_that_could_not_be_written_is_not_named(tmp_path: Path) -> None:
+    journal, summary = tmp_path / "journal.jsonl", tmp_path / "summary.json"
+    journal.touch()
+    stream = io.StringIO()
+    Closing(stream, [str(journal), str(summary)], width=200).end(a_tally())
+    assert f"files: {journal}\n" in stream.getvalue()
+
+
+def test_why_a_run_stopped_is_one_line() -> None:
+    tally = a_tally()
+    tally.stop("suite_failed", duration_s=1.0, detail="OSError: no disk\nTraceback\n  File")
+    assert "\n  stopped by a failure of the suite: OSError: no disk\n" in closing(tally, {})
 
 
 def test_a_problem_says_what_where_and_what_to_do() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from admitone.chaos.runfolder import RunFolder, Template, base_folder, sweep
+from admitone.chaos.runfolder import RunFolder, Template, base_folder, no_room, sweep
 from tests.front_door import DEADLINE_S, command, environment, until
 
 MARK = "ADMITONE_TEST_RUN"
@@ -33,6 +34,24 @@ def test_the_folder_of_a_dead_run_goes_with_the_next(scratch: Path) -> None:
     os.close(folder._lock)  # as the death of its process does
     with RunFolder(scratch) as later:
         assert [path.name for path in scratch.iterdir()] == [later.path.name]
+
+
+def test_a_full_disk_is_told_from_other_errors(scratch: Path) -> None:
+    assert no_room(OSError(errno.EACCES, "no")) == ""
+    assert "smaller -n" in no_room(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    db = sqlite3.connect(scratch / "small.db", isolation_level=None)
+    db.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(RuntimeError) as wrapped:
+        _fill(db)
+    db.close()
+    assert "database or disk is full" in no_room(wrapped.value)
+
+
+def _fill(db: sqlite3.Connection) -> None:
+    try:
+        db.execute("CREATE TABLE t (x)")
+    except sqlite3.Error:
+        raise RuntimeError("it cannot be used") from None
 
 
 def test_nothing_else_is_swept(scratch: Path) -> None:

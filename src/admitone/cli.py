@@ -66,9 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _flushed()
         return 141
-    except Exception:
+    except Exception as problem:
         print("admitone: the suite itself failed; this says nothing of the target", file=sys.stderr)
-        traceback.print_exc()
+        _say_why(problem)
         return 4
 
 
@@ -78,6 +78,17 @@ def could_not_run(lacking: object) -> int:
 
     print(f"admitone: could not run: {clean_lines(lacking)}", file=sys.stderr)
     return 3
+
+
+def _say_why(problem: Exception) -> None:
+    """A full disk in one line, for whoever has to free it; anything else whole, for its mender."""
+    from .chaos.runfolder import no_room
+    from .reports.text import clean_lines
+
+    if full := no_room(problem):
+        print(f"admitone: {clean_lines(full)}", file=sys.stderr)
+    else:
+        traceback.print_exc()
 
 
 @contextlib.contextmanager
@@ -183,7 +194,7 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
     kinds = ("targets", "families", "checks", "points", "requirements")
-    parser.add_argument("kind", choices=kinds)
+    parser.add_argument("kind", choices=kinds, metavar="WHAT", help=f"one of {', '.join(kinds)}")
     parser.add_argument("--json", action="store_true", help="an array of objects")
     parser.set_defaults(command=_list)
 
@@ -229,7 +240,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"{text} is no number of seconds")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number of seconds above 0")
     return value
 
 

@@ -106,7 +106,7 @@ def _tidy(reports: ReportFolder, copy: Path | None) -> None:
     reports.summary.unlink(missing_ok=True)
     if copy is not None and copy.is_file():
         copy.unlink()
-    for old in reports.histories.glob("*.jsonl"):
+    for old in reports.histories.glob("*.jsonl*"):  # a part that a killed run was writing, too
         old.unlink(missing_ok=True)
 
 
