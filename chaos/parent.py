@@ -40,7 +40,6 @@ class Greeting:
     name: TargetName
     declaration: Declaration
     optional: tuple[str, ...]
-    python: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +239,6 @@ class WarmParent:
             decode(message["name"]),
             decode(message["declaration"]),
             tuple(message["optional"]),
-            message["version"],
         )
 
 

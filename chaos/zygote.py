@@ -197,7 +197,6 @@ def _warm(name: str, folder: Path) -> tuple[dict[str, Any], Any]:
             for name in ("fresh", "discard", "work", "effects")
             if callable(getattr(target, name, None))
         ],
-        "version": sys.version.split()[0],
     }
     return greeting, target
 

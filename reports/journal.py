@@ -1,6 +1,6 @@
 """The journal: one line for the run's begin, one a schedule, one for its end.
 
-It is the run's memory: resume, merge and compare read nothing else. A schedule counts only if
+It is the run's memory: `admitone report` reads nothing else. A schedule counts only if
 its line is complete, so a run that dies loses at most the batch that it had not written yet, and
 a violation is on disk before anybody hears of it. Whole histories lie beside it in ``histories/``.
 """

@@ -20,7 +20,7 @@ from ..scenarios.history import History
 from ..scenarios.results import Finding
 from .retelling import FAULT, LEDGER, NO_LANE, SINK, Retelling, Row
 from .summary_json import is_replayable, replay_command
-from .text import carried_by, clean, columns, fit, wrapped
+from .text import clean, columns, fit, wrapped
 
 MOST_LINES: Final = 60
 _MOST_LANES: Final = 9
@@ -28,14 +28,14 @@ _WHO: Final = 14
 _FIXED: Final = {LEDGER: "L", SINK: "S", FAULT: "F"}
 
 
-def lanes(history: History, finding: Finding, width: int = 100, *, encoding: str = "utf-8") -> str:
+def lanes(history: History, finding: Finding, width: int = 100) -> str:
     """The diagram and what it shows, at most ``MOST_LINES`` lines of at most ``width`` columns."""
     width = max(width, 60)
     story = Retelling(history, finding)
     head = _head(history, finding, width)
     tail = conclusion(finding, history.header.schedule, width)
     body = _diagram(story, width, MOST_LINES - len(head) - len(tail))
-    return carried_by("\n".join(head + body + tail), encoding)
+    return "\n".join(head + body + tail)
 
 
 def conclusion(finding: Finding, schedule: str, width: int) -> list[str]:

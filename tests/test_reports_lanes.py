@@ -26,7 +26,7 @@ from admitone.chaos.events import (
 from admitone.reports.closing import Closing, closing
 from admitone.reports.folder import problem
 from admitone.reports.lanes import MOST_LINES, lanes
-from admitone.reports.text import columns
+from admitone.reports.text import carried_by, columns
 from admitone.scenarios.results import Finding
 from admitone.scenarios.summary import RunTally, TargetFacts
 from admitone.targets.replies import Refused
@@ -64,7 +64,7 @@ def test_lanes_of_stepped_statements() -> None:
 
 
 def test_lanes_in_ascii() -> None:
-    text = lanes(history(*doubled_effect()), FINDING, encoding="ascii")
+    text = carried_by(lanes(history(*doubled_effect()), FINDING), "ascii")
     same_as_snapshot("lanes_ascii", text)
     assert text.isascii()
 

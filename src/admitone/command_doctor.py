@@ -22,7 +22,7 @@ from .chaos.runfolder import RunFolder, base_folder, sweep
 from .chaos.servers import ServerProblem
 from .chaos.servers.find import find_postgres
 from .chaos.servers.owner import owner_for
-from .reports.text import clean
+from .reports.text import clean, put
 from .scenarios.campaign import check_adapters
 
 
@@ -43,7 +43,7 @@ def doctor(options: argparse.Namespace) -> int:
     findings = [look() for look in machine]
     findings += [_target(target) for target in options.targets]
     width = min(60, max(len(finding.name) for finding in findings))
-    print(f"admitone {__version__} · Python {platform.python_version()}")
+    put(sys.stdout, f"admitone {__version__} · Python {platform.python_version()}\n")
     for finding in findings:
         word = "ok" if finding.fine else ("MISSING" if finding.needed else "absent")
         lines = [*finding.seen.splitlines()[:8], *([] if finding.fine else [finding.todo])]

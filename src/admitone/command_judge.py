@@ -13,7 +13,7 @@ from .cli import UsageProblem
 from .reports.closing import Closing
 from .reports.journal import JournalProblem, RunEnd, read_journal
 from .reports.lanes import lanes
-from .reports.text import clean
+from .reports.text import clean, put
 from .scenarios.checks import JudgeProblem
 from .scenarios.checks import judge as put_to_checks
 from .scenarios.historyfile import HistoryProblem, read_history
@@ -28,8 +28,7 @@ def judge(options: argparse.Namespace) -> int:
     except (HistoryProblem, JudgeProblem) as problem:
         raise UsageProblem(f"judge: {problem}") from None
     for finding in findings:
-        print(lanes(history, finding))
-        print()
+        put(sys.stdout, f"{lanes(history, finding)}\n\n")
     judged = {code: count for code, count in opportunities.items() if count}
     print(clean(history.header.schedule, 400))
     for code, count in judged.items():

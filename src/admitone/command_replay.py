@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from .chaos.parent import TargetProblem, WarmParent
 from .chaos.runfolder import RunFolder
 from .cli import UsageProblem, could_not_run
 from .reports.lanes import lanes
-from .reports.text import clean
+from .reports.text import clean, put
 from .scenarios.conductor import Conductor, Played
 from .scenarios.families import family, missing_here
 from .scenarios.plan import Plan, PlanProblem
@@ -82,8 +83,7 @@ def _tell(plays: list[Played], output: str) -> int:
     if result.verdict == "could_not_run":
         raise UsageProblem(f"replay: {clean(result.reason, 600)}")
     for finding in result.findings:
-        print(lanes(first.history, finding))
-        print()
+        put(sys.stdout, f"{lanes(first.history, finding)}\n\n")
     if result.findings and output.strip():
         print("output of the target:")
         print("\n".join(f"  {clean(line)}" for line in output.splitlines()[-12:]))

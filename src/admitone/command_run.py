@@ -25,7 +25,7 @@ from .reports.folder import ReportFolder, ReportProblem
 from .reports.journal import JournalWriter
 from .reports.live import Live
 from .reports.summary_json import SummaryWriter, summary_text
-from .reports.text import clean_lines
+from .reports.text import clean_lines, put
 from .reports.writer import Fan, Writer
 from .scenarios.campaign import Campaign, Request, check_adapters
 from .scenarios.families import FAMILIES, family, missing_here
@@ -138,10 +138,8 @@ def _play(
     fan = Fan(writers, lambda text: print(f"admitone: {text}", file=sys.stderr))
     began_s = time.monotonic()
     with contextlib.suppress(OSError):  # a run is not for its output alone
-        print(
-            f"admitone {__version__} · {', '.join(request.targets)} · seed {request.seed}",
-            flush=True,
-        )
+        head = f"admitone {__version__} · {', '.join(request.targets)} · seed {request.seed}"
+        put(sys.stdout, f"{head}\n")
     fan.begin(facts)
     try:
         end = campaign.run(lambda result: _told(result, tally, fan, reports))
