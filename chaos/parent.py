@@ -184,7 +184,7 @@ class WarmParent:
             if left_s <= 0 or not ready.poll(left_s * 1000):
                 raise TargetProblem(
                     f"{self.target}: its process did not answer within {deadline_s:g} s "
-                    f"(importing, or making a node). Its output is in {self.log}."
+                    f"(importing, or making a node). Last output: {self.printed()}"
                 )
             try:
                 data = self._control.recv(65536)

@@ -341,7 +341,8 @@ def _gaps_of(target: TargetTally, required: Required) -> Iterator[Gap]:
             # A family whose every schedule says "this target has no such thing" was answered.
             if row.done and row.verdicts["not_applicable"] == row.done:
                 continue
-            why = f"{row.judged} of {row.done} schedules judged"
+            played = f"{row.judged} of {row.done} schedules judged"
+            why = played if row.done else "none of its schedules was played"
             yield Gap("family", family, name, why, "could_not_run" if lacking else "not_exercised")
     for code in required.points:
         point = target.points.get(code, PointTally(code))
