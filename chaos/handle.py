@@ -66,6 +66,15 @@ class Garbage:
 Heard: TypeAlias = Said | Gone | Silent | Garbage
 
 
+def unsaid(heard: Gone | Silent | Garbage) -> str:
+    """What a node did instead of answering, for a message."""
+    if isinstance(heard, Silent):
+        return f"did not answer within {heard.waited_s:g} s"
+    if isinstance(heard, Garbage):
+        return f"broke the node's protocol: {heard.why}"
+    return "ended its process"
+
+
 class NodeHandle:
     """One living node. ``name`` is what the history calls it."""
 

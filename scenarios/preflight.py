@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ..chaos.events import Harm, Read
-from ..chaos.handle import Garbage, Gone, NodeHandle, Said, Silent
+from ..chaos.handle import NodeHandle, Said, unsaid
 from ..chaos.parent import Greeting, TargetProblem, WarmParent
 from ..chaos.recorder import Recorder
 from ..chaos.runfolder import Template
@@ -115,7 +115,10 @@ def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> tuple[Gro
     parent.reap(node.pid)
     name, optional = parent.target, parent.greeting.optional
     if not isinstance(heard, Said):
-        raise TargetProblem(f"{name}: deploy() {_unanswered(heard, parent.printed())}")
+        raise TargetProblem(
+            f"{name}: deploy() {unsaid(heard)}. Let it make an empty store, and return "
+            f"Deployment(store=…). Last output: {parent.printed()}"
+        )
     if "unclassified" in heard.message:
         raised = f"{heard.message['unclassified']}\n{heard.message.get('raised', '')}"
         raise TargetProblem(f"{name}: deploy() raised {raised}")
@@ -164,15 +167,6 @@ def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> tuple[Gro
         workspace.with_name("kept"),
     )
     return ground, str(heard.message.get("content", ""))[:80]
-
-
-def _unanswered(heard: Gone | Silent | Garbage, printed: str) -> str:
-    """Why there is no answer, and what to do."""
-    if isinstance(heard, Silent):
-        return f"did not answer within {heard.waited_s:g} s. Let it make an empty store, and return"
-    if isinstance(heard, Garbage):
-        return f"broke the node's protocol: {heard.why}"
-    return f"ended its process. It must return Deployment(store=…). Last output: {printed}"
 
 
 class _Check:

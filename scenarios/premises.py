@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from ..chaos.channel import Message
-from ..chaos.handle import NodeHandle, Said
+from ..chaos.handle import NodeHandle, Said, unsaid
 from ..chaos.parent import TargetProblem, WarmParent
 from ..chaos.runfolder import Template
 from ..chaos.servers import RunningServer, ServerMissing, ServerProblem
@@ -163,7 +163,7 @@ class Premises:
         if not isinstance(heard, Said):
             self._end_steward(self._steward)
             self._steward = None
-            raise TargetProblem(f"{what} ended without an answer: {heard}")
+            raise TargetProblem(f"{what} {unsaid(heard)}. Last output: {self._parent.printed()}")
         if "unclassified" in heard.message:
             raised = str(heard.message.get("raised", ""))[-2000:]
             raise TargetProblem(f"{what} raised {heard.message['unclassified']}\n{raised}")
