@@ -24,7 +24,7 @@ from ..story.withdrawals import (
 from .revoke_answers import judge_answers
 from .ruling import Check, Docket, Ruling
 
-Admission = tuple[Admitted, str, tuple[int, ...]]
+LateAdmission = tuple[Admitted, str, tuple[int, ...]]
 """A unit that was admitted too late, why that is certain, and the events that show it."""
 
 
@@ -54,7 +54,7 @@ def _of_the_root(call: CallStory) -> bool:
 
 def admitted_behind(
     story: Story, label: LabelStory, revoke: CallStory, concerns: Callable[[CallStory], bool]
-) -> Iterator[Admission]:
+) -> Iterator[LateAdmission]:
     """Units that calls of this kind took after the acknowledgement: they began later, or a reading
     behind it shows that they had nothing yet."""
     readings = [r for r in label.readings if r.began > revoke.ended and r.says_units]
