@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from ..chaos.channel import Message
 from ..chaos.events import Harm, Read
 from ..chaos.handle import NodeHandle, Said, unsaid
 from ..chaos.parent import Greeting, TargetProblem, WarmParent
@@ -108,22 +109,10 @@ def fit(
 def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> tuple[Ground, str]:
     """What every store is made of, and the digest of the target's code."""
     workspace.mkdir(parents=True)
-    node = parent.fork("deploy")
-    node.say({"do": "deploy", "id": 0, "workspace": str(workspace)})
-    heard = node.hear(deadline_s)
-    node.kill()
-    parent.reap(node.pid)
+    message = _deployed(parent, workspace, deadline_s)
     name, optional = parent.target, parent.greeting.optional
-    if not isinstance(heard, Said):
-        raise TargetProblem(
-            f"{name}: deploy() {unsaid(heard)}. Let it make an empty store, and return "
-            f"Deployment(store=…). Last output: {parent.printed()}"
-        )
-    if "unclassified" in heard.message:
-        raised = f"{heard.message['unclassified']}\n{heard.message.get('raised', '')}"
-        raise TargetProblem(f"{name}: deploy() raised {raised}")
     try:
-        deployment = decode(heard.message.get("value"))
+        deployment = decode(message.get("value"))
     except (ValueProblem, RecursionError) as problem:
         raise TargetProblem(f"{name}: deploy(): {problem}; its store must be plain JSON") from None
     if not isinstance(deployment, Deployment):
@@ -166,7 +155,25 @@ def _deploy(parent: WarmParent, workspace: Path, deadline_s: float) -> tuple[Gro
         "discard" in optional,
         workspace.with_name("kept"),
     )
-    return ground, str(heard.message.get("content", ""))[:80]
+    return ground, str(message.get("content", ""))[:80]
+
+
+def _deployed(parent: WarmParent, workspace: Path, deadline_s: float) -> Message:
+    """What ``deploy`` answered, in a node that ends with it."""
+    node = parent.fork("deploy")
+    node.say({"do": "deploy", "id": 0, "workspace": str(workspace)})
+    heard = node.hear(deadline_s)
+    node.kill()
+    parent.reap(node.pid)
+    if not isinstance(heard, Said):
+        raise TargetProblem(
+            f"{parent.target}: deploy() {unsaid(heard)}. Let it make an empty store, and return "
+            f"Deployment(store=…). Last output: {parent.printed()}"
+        )
+    if "unclassified" in heard.message:
+        raised = f"{heard.message['unclassified']}\n{heard.message.get('raised', '')}"
+        raise TargetProblem(f"{parent.target}: deploy() raised {raised}")
+    return heard.message
 
 
 class _Check:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from admitone.scenarios.historyfile import write_history
 from tests.front_door import (
     DEADLINE_S,
     REPORT,
@@ -22,6 +23,7 @@ from tests.front_door import (
     journal_in,
     summary_in,
 )
+from tests.histories.convicting import CONVICTING
 
 LONG = ("run", "correct/counter", "--family", "crash", "--schedules", "5000", "-n", "2")
 
@@ -139,6 +141,21 @@ def test_a_page_that_nobody_reads_ends_like_any_pipe(scratch: Path) -> None:
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_lanes_are_drawn_in_signs_that_the_output_has(scratch: Path) -> None:
+    write_history(CONVICTING["AO102_two_grants"](), scratch / "h.jsonl")
+    done = subprocess.run(
+        command("judge", "h.jsonl"),
+        cwd=scratch,
+        env=environment(PYTHONIOENCODING="ascii"),
+        capture_output=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert b"AO102" in done.stdout
+    assert b"\\u" not in done.stdout
 
 
 @pytest.mark.parametrize(
