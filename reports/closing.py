@@ -254,7 +254,7 @@ def _last(tally: RunTally, files: Sequence[str], width: int, color: bool) -> lis
         lines += _item(f"baseline entry matches nothing: {entry}", width)
     if files:
         lines += _item(f"files: {'  '.join(files)}", width)
-    command = f"  {clean(facts.command, 400)}" if facts.command else ""
+    command = f"  {clean(facts.command, 4000)}" if facts.command else ""  # to be pasted: not cut
     lines.append(
         f"  seed {facts.seed}, admitone {clean(facts.version, 20)}, {clean(facts.machine)}"
     )
