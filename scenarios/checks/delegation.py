@@ -11,6 +11,7 @@ from ..story.kinship import (
     Birth,
     actor,
     admitted_to,
+    asked_for,
     births,
     context_of,
     descendants,
@@ -181,6 +182,8 @@ def _refunds(story: Story) -> Ruling:
             continue
         if refund in ("on_revoke", "on_expiry") or label.asked("revoke", before=FOREVER):
             continue
+        if _in_doubt(label, born, closed):
+            continue
         docket.tried(len(closed))
         back = refund == "on_close"
         kept = sum(len(admitted_to(label, b.name)) if back and b in closed else b.size
@@ -209,6 +212,21 @@ def _refunds(story: Story) -> Ruling:
                 (*at, refused[0].ended),
             )
     return docket.ruling()
+
+
+def _in_doubt(label: LabelStory, born: list[Birth], closed: list[Birth]) -> bool:
+    """A child may have been made, or closed, of which nobody heard; or made anew since its end."""
+    named = {c.invoked.context.executor for c in label.of("delegate") if c.invoked.context}
+    if any(asked_for(label, name) for name in named - {b.name for b in born}):
+        return True
+    if any(given_back(label, b.name, "close") for b in born if b not in closed):
+        return True
+    return any(
+        asked.ended > close.began
+        for b in closed
+        for close in given_back(label, b.name, "close")
+        for asked in asked_for(label, b.name)
+    )
 
 
 def _quiet(story: Story, label: LabelStory) -> bool:

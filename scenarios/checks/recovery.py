@@ -108,20 +108,20 @@ _SAID: Final = ("reply", "classified", "corrected")
 
 def _uncommitted_since(story: Story, label: LabelStory, since: int) -> int:
     """Units that were admitted after that recovery, for certain or perhaps, and whose own commit
-    did not go through."""
+    did not go through. Whoever may have had one before it had to be brought to an end."""
     drain = story.phases.get("drain", FOREVER)
+    earlier = label.possible_owners(before=since)
     fresh = {
         c.owner
         for c in label.uses()
-        if not c.took_nothing and (c.began > drain or (c.began > since and c.outcome == "unknown"))
+        if not c.took_nothing
+        and (
+            c.began > drain
+            or (c.began > since and (c.outcome == "unknown" or c.owner not in earlier))
+        )
     }
     done = {e.owner for a in label.admissions if a.committed < FOREVER for e in a.evidence}
     return len(fresh - done)
-
-
-def _in_doubt(call: CallStory) -> bool:
-    """The ledger or its client does not know, and no worker was left to do it."""
-    return call.outcome == "unknown" and (call.replied is None or call.replied.why != "corrected")
 
 
 def _applied(story: Story) -> Ruling:

@@ -77,7 +77,10 @@ def _issues(label: LabelStory, since: int) -> list[CallStory]:
 
 
 def _uses(label: LabelStory, since: int) -> list[CallStory]:
-    return [c for c in label.uses() if c.began > since and c.honest]
+    """Those that are new as well: what was done, or turned away, under an earlier confirmation may
+    be answered as before."""
+    earlier = {c.owner for c in label.uses() if c.began < since}
+    return [c for c in label.uses() if c.began > since and c.honest and c.owner not in earlier]
 
 
 CHECKS = (

@@ -47,7 +47,7 @@ def _cost(
     """Each attempt costs at most one unit: the view must not show more than there are attempts."""
     if label.asked("delegate", before=reading.at):
         return
-    owners = label.possible_owners(before=reading.at)
+    owners = label.possible_owners_at(reading)
     others = sum(1 for a in label.admissions if a.evidence[0].owner is None) + label.unnamed
     named = [s.attempt for s in reading.slots.values() if s.state in _TAKEN]
     twice = [attempt for attempt in retried if named.count(attempt) > 1]

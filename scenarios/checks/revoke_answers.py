@@ -50,7 +50,9 @@ def _names(story: Story, label: LabelStory, call: CallStory, said: Revoked, dock
     for reading in label.readings:
         for slot in reading.slots.values():
             free = slot.state in ("issued", "revoked") and reading.began > call.ended
-            given_back = label.asked("release", "close", before=reading.at)
+            given_back = label.asked("release", "close", before=reading.at) or any(
+                e.refused < reading.at for e in label.effects
+            )
             lost = not story.keeps_until(call.began, reading.at)
             if free and slot.slot in too_late and not given_back and not lost:
                 docket.breach(

@@ -202,8 +202,9 @@ class _Filler:
             found.pending.discard(effect.event.number)
             if not found.pending:
                 found.freed = min(found.freed, seq)
-                # the ledger learns of it only before its call ends
-                found.freed_until = effect.call.ended if effect.call is not None else FOREVER
+                # the ledger learns of it before its call ends, if that came to its end
+                over = effect.call is not None and effect.call.came_back
+                found.freed_until = effect.call.ended if effect.call and over else FOREVER
 
 
 def _learn_records(calls: Mapping[int, CallStory], labels: Mapping[str, LabelStory]) -> None:

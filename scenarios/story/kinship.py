@@ -62,10 +62,22 @@ def context_of(label: LabelStory, name: str) -> Context | None:
 
 
 def size_of(label: LabelStory, name: str) -> int | None:
-    """The budget of a principal; None where no number of uses could break it."""
+    """The budget of a principal; None where no number of uses could break it, or nobody heard how
+    much it was given."""
     if name == root_of(label).executor:
         return label.bound
-    return next((birth.size for birth in births(label) if birth.name == name), 0)
+    unheard = None if asked_for(label, name) else 0
+    return next((birth.size for birth in births(label) if birth.name == name), unheard)
+
+
+def asked_for(label: LabelStory, name: str) -> list[CallStory]:
+    """Delegates for this child that were not definitely refused."""
+    return [
+        c
+        for c in label.of("delegate")
+        if c.invoked.context is not None and c.invoked.context.executor == name
+        and not c.took_nothing
+    ]  # fmt: skip
 
 
 def descendants(label: LabelStory, name: str) -> set[str]:

@@ -62,6 +62,12 @@ class LabelStory:
         """Everybody who may have a unit, by calls that began before: granted, or not known."""
         return {c.owner for c in self.uses() if c.began < before and not c.took_nothing}
 
+    def possible_owners_at(self, reading: Reading) -> set[str]:
+        """The same at a reading: also whoever was refused only afterwards, for that the sink turned
+        it away, had its unit until then."""
+        waited = {c.owner for c in self.uses() if c.began < reading.at and c.ended > reading.began}
+        return waited | self.possible_owners(before=reading.at)
+
     def held(self, seq: int) -> list[Admitted]:
         """Admissions that are proven to be held at that moment."""
         return [a for a in self.admissions if a.held_at(seq)]
