@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from . import (
+    legal_again,
     legal_attacks,
     legal_children,
+    legal_commits,
     legal_delegation,
     legal_doubts,
+    legal_leases,
     legal_makes,
     legal_order,
     legal_releases,
@@ -17,10 +20,13 @@ from . import (
 LEGAL = {
     name: make
     for module in (
+        legal_again,
         legal_attacks,
         legal_children,
+        legal_commits,
         legal_delegation,
         legal_doubts,
+        legal_leases,
         legal_makes,
         legal_order,
         legal_releases,
