@@ -17,6 +17,7 @@ from ..story.kinship import (
     descendants,
     given_back,
     granted_to,
+    made_anew,
     root_of,
     size_of,
 )
@@ -145,8 +146,16 @@ def _reaches(story: Story) -> Ruling:
             name = actor(label, revoke)
             if revoke.acknowledged:
                 family = descendants(label, name) | ({name} - {root})
+                if name != root:  # the end of the root is that of all, whoever is made then
+                    family -= _made_since(label, family)
                 _reached(story, label, revoke, family, docket)
     return docket.ruling()
+
+
+def _made_since(label: LabelStory, family: set[str]) -> set[str]:
+    """Those of a family that may live anew, and theirs."""
+    anew = {name for name in family if made_anew(label, name)}
+    return anew.union(*(descendants(label, name) for name in anew))
 
 
 def _reached(
@@ -221,12 +230,7 @@ def _in_doubt(label: LabelStory, born: list[Birth], closed: list[Birth]) -> bool
         return True
     if any(given_back(label, b.name, "close") for b in born if b not in closed):
         return True
-    return any(
-        asked.ended > close.began
-        for b in closed
-        for close in given_back(label, b.name, "close")
-        for asked in asked_for(label, b.name)
-    )
+    return any(made_anew(label, b.name) for b in closed)
 
 
 def _quiet(story: Story, label: LabelStory) -> bool:

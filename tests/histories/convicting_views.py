@@ -122,3 +122,15 @@ def ao803_two_units_under_one_attempt() -> History:
     h.prepare("r2", unknown="dead")
     h.read(slots={"s1": "prepared", "s2": "prepared"}, attempts={"s1": "a1", "s2": "a1"})
     return h.history()
+
+
+def ao503_made_anew_though_its_root_is_revoked() -> History:
+    child = Context("E2", "S", "T")
+    h = Builder(claims=["delegate", "revoke", "multi_budget"], budget=2)
+    h.issue()
+    h.delegate(child, 1)
+    h.revoke(context=child)
+    h.revoke()
+    h.delegate(child, 1)
+    h.prepare("r1", context=child)
+    return h.history()

@@ -124,3 +124,21 @@ def refused_child_after_the_close_of_another() -> History:
     h.use("r2")
     h.phase("end")
     return h.history()
+
+
+def child_that_was_made_anew_after_its_revoke() -> History:
+    h = Builder(claims=CLAIMS, facts=Facts(child_refund="on_revoke"), budget=2)
+    h.issue()
+    h.delegate(CHILD, 1)
+    h.revoke(context=CHILD)
+    h.delegate(CHILD, 1)
+    h.use("r1", context=CHILD)
+    return h.history()
+
+
+def child_that_was_made_anew_and_wider() -> History:
+    """It is as wide as its parent, and so is its own child."""
+    h = _closed(3, facts=Facts(child_refund="on_close", binds=("session",)))
+    h.delegate(Context("E2", "S", "T"), 2)
+    h.delegate(Context("E3", "S", "T"), 2, executor="E2")
+    return h.history()
