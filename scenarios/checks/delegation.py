@@ -239,7 +239,7 @@ def _quiet(story: Story, label: LabelStory) -> bool:
     return (
         not label.may_expire
         and not label.asked("release", before=FOREVER)
-        and not any(e.refused < FOREVER for e in label.effects)
+        and not label.turned_away
         and story.undisturbed(drain, story.phases.get("end", FOREVER))
     )
 

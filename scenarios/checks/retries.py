@@ -77,7 +77,7 @@ def _ended(
     granted = calls[-1].granted
     if not granted and story.facts.recovery == "none" and not story.claims("recover"):
         return  # it says that prepared units do not end, and refused to continue this one
-    if any(e.refused < FOREVER for e in label.effects):
+    if label.turned_away:
         return
     if not granted and not _nobodys(story, calls[-1]):
         return  # whoever stopped while it was at the unit may have a lease of it still

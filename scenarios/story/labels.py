@@ -9,7 +9,7 @@ from typing import Final
 
 from ...targets.terms import Approval
 from .admissions import Admitted, Book
-from .calls import ADMITTING, CallStory
+from .calls import ADMITTING, FOREVER, CallStory
 from .readings import Reading
 from .sinklog import Application, EffectStory
 
@@ -50,6 +50,12 @@ class LabelStory:
         """The last trusted reading, if it was made when everything was over."""
         last = self.readings[-1] if self.readings else None
         return last if last is not None and last.moment == "final" else None
+
+    @property
+    def turned_away(self) -> bool:
+        """The sink, or the way to it, turned some effect away for certain: its unit may be blocked
+        for good."""
+        return any(e.refused < FOREVER for e in self.effects) or any(c.keeps for c in self.uses())
 
     def of(self, *ops: str) -> Iterable[CallStory]:
         return [call for call in self.calls if call.invoked.op in ops]

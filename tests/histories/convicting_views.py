@@ -134,3 +134,13 @@ def ao503_made_anew_though_its_root_is_revoked() -> History:
     h.delegate(child, 1)
     h.prepare("r1", context=child)
     return h.history()
+
+
+def ao502_revoked_and_given_back_where_it_never_is() -> History:
+    child = Context("E2", "S", "T")
+    h = Builder(claims=["delegate", "revoke"])
+    h.issue()
+    h.delegate(child, 1)
+    h.revoke(context=child)
+    h.use("r1")
+    return h.history()

@@ -22,7 +22,7 @@ def _decided_anew(h: Builder, budget: object = 1) -> Builder:
 
 
 def second_decision_of_no_number() -> History:
-    h = _decided_anew(Builder(), float("nan"))
+    h = _decided_anew(Builder(claims=["multi_budget"]), float("nan"))
     h.issue(refused="invalid")
     return h.history()
 

@@ -142,3 +142,21 @@ def child_that_was_made_anew_and_wider() -> History:
     h.delegate(Context("E2", "S", "T"), 2)
     h.delegate(Context("E3", "S", "T"), 2, executor="E2")
     return h.history()
+
+
+def child_admitted_after_a_revoke_of_which_nobody_heard() -> History:
+    h = Builder(claims=CLAIMS)
+    h.issue()
+    h.delegate(CHILD, 1)
+    h.unknown(h.begin("revoke", context=CHILD))
+    h.use("r1", context=CHILD)
+    return h.history()
+
+
+def child_of_a_ledger_that_claims_no_revoke() -> History:
+    h = Builder(claims=["delegate"])
+    h.issue()
+    h.delegate(CHILD, 1)
+    h.revoke(context=CHILD)
+    h.use("r1", context=CHILD)
+    return h.history()

@@ -36,9 +36,8 @@ def commit_beside_the_first_one() -> History:
     h.issue()
     use = h.prepare("r1", key="k1")
     h.effect(use)
-    about = {"request": "r1", "attempt": "a1", "admission": use.admission}
-    first = h.begin("commit", **about)
-    second = h.begin("commit", "n2", **about)
+    first = h.begin("commit", request="r1", attempt="a1", admission=use.admission)
+    second = h.begin("commit", "n2", request="r1", attempt="a1", admission=use.admission)
     h.end(first)
     h.end(second, "refused")
     return h.history()

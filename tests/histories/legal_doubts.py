@@ -169,3 +169,54 @@ def opened_by_one_process_between_two_that_failed() -> History:
     h.end(h.begin("open", "n3", label=None), value=OPENED)
     h.unknown(h.begin("open", "n4", label=None), "unclassified")
     return h.history()
+
+
+def _sink_was_away(h: Builder) -> None:
+    """Definitely not applied: it never reached the sink, and its unit is kept."""
+    h.add(FaultOn("down", "sink"))
+    h.end(h.begin("execute", request="r1", attempt="a1"), "refused", Refused(), effects=1)
+    h.add(FaultOff("down", "sink"))
+
+
+def kept_for_what_never_reached_the_sink() -> History:
+    facts = Facts(attempt_identity=True, recovery="resend")
+    h = Builder(operations=GUARDED, facts=facts, claims=["recover"])
+    h.issue()
+    _sink_was_away(h)
+    h.phase("recover")
+    h.recover()
+    h.phase("end")
+    h.read(prepared=1)
+    return h.history()
+
+
+def retry_that_never_reached_the_sink() -> History:
+    h = Builder(operations=GUARDED, facts=Facts(attempt_identity=True, recovery="resend"))
+    h.issue()
+    h.execute("r1", sink=None, unknown="dropped")
+    _sink_was_away(h)
+    h.phase("end")
+    h.read(prepared=1)
+    return h.history()
+
+
+def recovery_for_another_had_settled_it() -> History:
+    h = Builder(budget=2, claims=["multi_budget", "revoke_counts", "recover"])
+    h.approve("M")
+    h.issue()
+    h.prepare("r1")
+    call = h.begin("recover", "n9", "E9", label="M")
+    h.sink_gets(call, "k1", node="n9")
+    h.end(call, value=Recovered())
+    h.revoke(1, 0)
+    return h.history()
+
+
+def same_attempt_under_two_decisions() -> History:
+    h = Builder(facts=SLOTS)
+    h.issue("R1")
+    h.prepare("r1", record="R1", slot="1", key="k1")
+    h.approve("L", event="e2")
+    h.issue("R2")
+    h.prepare("r1", record="R2", slot="1", key="k2")
+    return h.history()
