@@ -88,7 +88,7 @@ class _Filler:
             self.books[label].add(
                 Evidence(
                     kind, call.ended, call.began, said,
-                    call.owner, attempt, invoked.request, invoked.executor,
+                    call.owner, attempt, invoked.executor,
                 )
             )  # fmt: skip
         elif call.op == "commit" and call.granted and call.invoked.admission is not None:
@@ -162,7 +162,7 @@ class _Filler:
             admission = Admission(record, key=key if shared else None, attempt=call.owner)
             evidence = Evidence(
                 "entry", seq, seq, admission,
-                call.owner, call.owner, call.invoked.request, call.invoked.executor,
+                call.owner, call.owner, call.invoked.executor,
             )  # fmt: skip
             found = book.add(evidence)
             if found is not None and key is not None:

@@ -9,6 +9,7 @@ from . import (
     convicting_delegation,
     convicting_life,
     convicting_order,
+    convicting_rarely,
     convicting_recovery,
     convicting_views,
 )
@@ -22,6 +23,7 @@ CONVICTING = {
         convicting_delegation,
         convicting_life,
         convicting_order,
+        convicting_rarely,
         convicting_recovery,
         convicting_views,
     )

@@ -78,7 +78,7 @@ def forgotten_after_its_time() -> History:
 
 
 def lost_by_a_ledger_that_lives_in_memory() -> History:
-    h = Builder(facts=SLOTS, claims=["revoke", "audit"])
+    h = Builder(facts=SLOTS, claims=["revoke", "recover", "audit"])
     h.issue()
     use = h.prepare("r1", slot="s1", key="k1")
     h.effect(use)
@@ -106,7 +106,7 @@ def waiter_of_a_ledger_that_forgot_the_revoke() -> History:
 
 
 def _revoked(*, sent: bool = True) -> tuple[Builder, Use]:
-    h = Builder(claims=["revoke"], facts=SLOTS)
+    h = Builder(claims=["revoke", "recover"], facts=SLOTS)
     h.issue()
     use = h.prepare("r1", slot="s1", key="k1")
     if sent:
