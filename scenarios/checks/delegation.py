@@ -191,11 +191,10 @@ def _refunds(story: Story) -> Ruling:
             continue
         if refund in ("on_revoke", "on_expiry") or label.asked("revoke", before=FOREVER):
             continue
-        if _in_doubt(label, born, closed):
-            continue
         docket.tried(len(closed))
         back = refund == "on_close"
-        kept = sum(len(admitted_to(label, b.name)) if back and b in closed else b.size
+        over = [b for b in born if given_back(label, b.name, "close")]  # for certain or perhaps
+        kept = sum(len(admitted_to(label, b.name)) if back and b in over else b.size
                    for b in born)  # fmt: skip
         own = {id(a): a for a in (*admitted_to(label, root), *granted_to(label, root))}
         used = len(own)
@@ -212,6 +211,7 @@ def _refunds(story: Story) -> Ruling:
             )
         refused = [c for c in asked if c.outcome == "refused" and c.honest]
         unsure = any(c.outcome in ("busy", "unknown") for c in label.uses()) or label.unnamed
+        unsure = unsure or _in_doubt(label, born, closed)
         if back and refused and not unsure and used + kept < most and _quiet(story, label):
             docket.breach(
                 label.label,
