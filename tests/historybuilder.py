@@ -79,6 +79,7 @@ class Builder:
     sink: SinkKind = "idempotent"
     operations: tuple[str, ...] = SPLIT
     validity: Validity = field(default_factory=lambda: Validity(0.0))
+    lease_s: float = 0.0
     lines: list[Recorded] = field(default_factory=list)
     _calls: int = 0
     _requests: int = 0
@@ -99,7 +100,10 @@ class Builder:
     def history(self) -> History:
         claims: Mapping[str, str] = dict.fromkeys(self.claims, "documented")
         declaration = Declaration(self.facts, claims)
-        header = Header("t/x@1", TargetName("t"), declaration, self.operations, self.sink)
+        name = TargetName("t")
+        header = Header(
+            "t/x@1", name, declaration, self.operations, self.sink, lease_s=self.lease_s
+        )
         return History(header, tuple(self.lines))
 
     def approve(self, label: str, budget: object = 1, event: str = "e1", **call: Any) -> None:

@@ -11,11 +11,13 @@ from ..story.kinship import (
     Birth,
     actor,
     admitted_to,
+    asked_for,
     births,
     context_of,
     descendants,
     given_back,
     granted_to,
+    made_anew,
     root_of,
     size_of,
 )
@@ -144,8 +146,16 @@ def _reaches(story: Story) -> Ruling:
             name = actor(label, revoke)
             if revoke.acknowledged:
                 family = descendants(label, name) | ({name} - {root})
+                if name != root:  # the end of the root is that of all, whoever is made then
+                    family -= _made_since(label, family)
                 _reached(story, label, revoke, family, docket)
     return docket.ruling()
+
+
+def _made_since(label: LabelStory, family: set[str]) -> set[str]:
+    """Those of a family that may live anew, and theirs."""
+    anew = {name for name in family if made_anew(label, name)}
+    return anew.union(*(descendants(label, name) for name in anew))
 
 
 def _reached(
@@ -183,7 +193,8 @@ def _refunds(story: Story) -> Ruling:
             continue
         docket.tried(len(closed))
         back = refund == "on_close"
-        kept = sum(len(admitted_to(label, b.name)) if back and b in closed else b.size
+        over = [b for b in born if given_back(label, b.name, "close")]  # for certain or perhaps
+        kept = sum(len(admitted_to(label, b.name)) if back and b in over else b.size
                    for b in born)  # fmt: skip
         own = {id(a): a for a in (*admitted_to(label, root), *granted_to(label, root))}
         used = len(own)
@@ -200,6 +211,7 @@ def _refunds(story: Story) -> Ruling:
             )
         refused = [c for c in asked if c.outcome == "refused" and c.honest]
         unsure = any(c.outcome in ("busy", "unknown") for c in label.uses()) or label.unnamed
+        unsure = unsure or _in_doubt(label, born, closed)
         if back and refused and not unsure and used + kept < most and _quiet(story, label):
             docket.breach(
                 label.label,
@@ -211,13 +223,23 @@ def _refunds(story: Story) -> Ruling:
     return docket.ruling()
 
 
+def _in_doubt(label: LabelStory, born: list[Birth], closed: list[Birth]) -> bool:
+    """A child may have been made, or closed, of which nobody heard; or made anew since its end."""
+    named = {c.invoked.context.executor for c in label.of("delegate") if c.invoked.context}
+    if any(asked_for(label, name) for name in named - {b.name for b in born}):
+        return True
+    if any(given_back(label, b.name, "close") for b in born if b not in closed):
+        return True
+    return any(made_anew(label, b.name) for b in closed)
+
+
 def _quiet(story: Story, label: LabelStory) -> bool:
     """Nothing else can have cost a unit, or have turned a use away."""
     drain = story.phases.get("drain", FOREVER)
     return (
         not label.may_expire
         and not label.asked("release", before=FOREVER)
-        and not any(e.refused < FOREVER for e in label.effects)
+        and not label.turned_away
         and story.undisturbed(drain, story.phases.get("end", FOREVER))
     )
 

@@ -111,12 +111,13 @@ def _refused(story: Story) -> Ruling:
 
 
 def _turned_away(label: LabelStory) -> dict[str, list[CallStory]]:
-    """Owners whose every call was definitely refused, or answered Busy, with these calls."""
+    """Owners whose every call was definitely refused, or answered Busy, with these calls. Not where
+    the refusal is the sink's, and the unit is kept to be sent once more."""
     found: dict[str, list[CallStory]] = {}
     others: set[str] = set()
     for call in label.uses():
         found.setdefault(call.owner, []).append(call)
-        if call.outcome not in ("refused", "busy"):
+        if call.outcome not in ("refused", "busy") or call.keeps:
             others.add(call.owner)
     return {owner: calls for owner, calls in found.items() if owner not in others}
 
@@ -145,7 +146,7 @@ def _refused_by_count(
         return
     recoveries = [a.since for a in label.admissions if a.evidence[0].kind == "resume"]
     for reading in label.readings:
-        possible = len(label.possible_owners(before=reading.at))
+        possible = len(label.possible_owners_at(reading))
         asked = [c for calls in refused.values() for c in calls if c.began < reading.at]
         if not asked or any(at < reading.at for at in recoveries) or label.unnamed:
             continue

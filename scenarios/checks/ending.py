@@ -105,7 +105,7 @@ def _in_hand(story: Story, at: int) -> bool:
         call.began < at and (call.ended > at or call.outcome == "unknown")
         for call in story.calls.values()
     ) or any(
-        a.since < at and not (a.freed < at or a.committed < at)
+        a.since < at and not (a.freed_until < at or a.committed < at)
         for label in story.labels
         for a in label.admissions
     )
@@ -122,7 +122,7 @@ def _honestly_held(story: Story, label: LabelStory, call: CallStory) -> bool:
     may still run, or there is no recovery."""
     in_flight = isinstance(call.value, Busy) and call.value.cause == "in_flight"
     proven = {e.owner for a in label.admissions for e in a.evidence}
-    unsettled = any(a.freed == FOREVER and a.committed == FOREVER for a in label.admissions) or any(
+    unsettled = any(a.freed_until == a.committed == FOREVER for a in label.admissions) or any(
         c.outcome == "unknown" and c.owner not in proven for c in label.uses()
     )
     settles = story.claims("recover") and story.facts.lapse == "none"

@@ -165,7 +165,8 @@ def _carried_out(label: LabelStory, call: CallStory) -> bool:
 
 def _used_at_most(story: Story, label: LabelStory) -> int:
     """Units that are used, or lost by a rule that the target states; the unknown counts as used."""
-    held = [a for a in label.admissions if a.freed == FOREVER]
+    # a release that nobody heard of may never have happened
+    held = [a for a in label.admissions if a.freed_until == FOREVER]
     proven = {e.owner for a in label.admissions for e in a.evidence}
     unknown = {c.owner for c in label.uses() if c.outcome == "unknown"} - proven
     most = len(held) + len(unknown)

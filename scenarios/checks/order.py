@@ -252,18 +252,38 @@ def _stopped(
 
 def _turned_away(story: Story, label: LabelStory, admitted: Admitted, call: CallStory) -> bool:
     """The first and only commit of it, by somebody with a receipt, after nothing was lost."""
-    if call.invoked.forged or admitted.committed < call.ended:
+    if call.invoked.forged or _may_be_committed(story, label, admitted, call):
         return False
-    others = [
-        c for c in label.of("commit")
-        if c is not call and c.attempt == call.attempt and c.began < call.began
-        and not c.took_nothing
-    ]  # fmt: skip
     applied = any(
         a.at < call.began and a.effect is not None and a.effect.attempt == call.attempt
         for a in label.applications
     )
-    return applied and not others and story.keeps_until(admitted.since, call.ended)
+    return applied and story.keeps_until(admitted.since, call.ended)
+
+
+def _may_be_committed(story: Story, label: LabelStory, admitted: Admitted, call: CallStory) -> bool:
+    """Somebody may have committed it before this call was answered: another Commit of it, or a
+    recovery or a worker that brought it to its end. One that handed it out to be resumed did not.
+    """
+    if admitted.committed < call.ended:
+        return True
+    for other in label.of("commit"):
+        about = other.invoked.admission
+        used = label.book.used_at
+        mine = about is not None and used(about, other.attempt, other.began) is admitted
+        if other is call or other.took_nothing or other.began > call.ended:
+            continue
+        if mine or other.attempt == call.attempt:
+            return True
+    resumed = {e.at for e in admitted.evidence if e.kind == "resume"}
+    return any(
+        other.op in ("recover", "work")
+        and not other.took_nothing
+        and other.began < call.ended
+        and other.ended > admitted.since
+        and other.ended not in resumed
+        for other in story.calls.values()
+    )
 
 
 CHECKS = (

@@ -22,7 +22,7 @@ def _settled(story: Story) -> Ruling:
         return docket.ruling()
     for label in story.labels:
         final = label.final
-        if final is None or not label.single or any(e.refused < FOREVER for e in label.effects):
+        if final is None or not label.single or label.turned_away:
             continue
         since = _recovered_since(story, label)
         if since is None or _never_answered(story, label):
@@ -108,12 +108,17 @@ _SAID: Final = ("reply", "classified", "corrected")
 
 def _uncommitted_since(story: Story, label: LabelStory, since: int) -> int:
     """Units that were admitted after that recovery, for certain or perhaps, and whose own commit
-    did not go through."""
+    did not go through. Whoever may have had one before it had to be brought to an end."""
     drain = story.phases.get("drain", FOREVER)
+    earlier = label.possible_owners(before=since)
     fresh = {
         c.owner
         for c in label.uses()
-        if not c.took_nothing and (c.began > drain or (c.began > since and c.outcome == "unknown"))
+        if not c.took_nothing
+        and (
+            c.began > drain
+            or (c.began > since and (c.outcome == "unknown" or c.owner not in earlier))
+        )
     }
     done = {e.owner for a in label.admissions if a.committed < FOREVER for e in a.evidence}
     return len(fresh - done)
@@ -170,7 +175,7 @@ def _no_second_unit(story: Story) -> Ruling:
     docket = Docket()
     for label in story.labels:
         if story.claims("attempt_identity"):
-            for attempt, mine in _by_attempt(label).items():
+            for (_, attempt), mine in _by_attempt(label).items():
                 asked = [c for c in label.uses() if c.invoked.attempt == attempt]
                 seen = [e for a in mine for e in a.evidence if attempt in (e.attempt, e.owner)]
                 docket.tried(1 if len(asked) > 1 or len(seen) > 1 else 0)
@@ -187,16 +192,18 @@ def _no_second_unit(story: Story) -> Ruling:
     return docket.ruling()
 
 
-def _by_attempt(label: LabelStory) -> dict[str, list[Admitted]]:
-    """Admissions that were never given back, by the attempt that has them."""
+def _by_attempt(label: LabelStory) -> dict[tuple[str, str], list[Admitted]]:
+    """Admissions that were never given back, by the attempt that has them. Where there are several
+    decisions, an attempt is one of each record."""
     attempts = {c.invoked.attempt for c in label.uses()}
-    found: dict[str, list[Admitted]] = {}
+    found: dict[tuple[str, str], list[Admitted]] = {}
     for admitted in label.admissions:
         if admitted.freed < FOREVER:
             continue
+        record = "" if label.single else admitted.record
         for attempt in {e.admission.attempt or e.attempt for e in admitted.evidence}:
             if attempt is not None and attempt in attempts:
-                found.setdefault(attempt, []).append(admitted)
+                found.setdefault((record, attempt), []).append(admitted)
     return found
 
 

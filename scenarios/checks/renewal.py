@@ -67,9 +67,10 @@ def _unresolved(label: LabelStory, since: int) -> bool:
 def _of_another(label: LabelStory, call: CallStory, since: int) -> bool:
     """It surely was about the record of an earlier confirmation."""
     about = call.invoked.admission
+    if call.op != "revoke" or about is None:
+        return False
     opened = {c.value.record for c in _issues(label, since) if isinstance(c.value, Authorization)}
-    known = call.op == "revoke" and about is not None and bool(opened)
-    return known and about is not None and about.record not in opened
+    return bool(opened) and about.record not in opened
 
 
 def _issues(label: LabelStory, since: int) -> list[CallStory]:
@@ -77,7 +78,10 @@ def _issues(label: LabelStory, since: int) -> list[CallStory]:
 
 
 def _uses(label: LabelStory, since: int) -> list[CallStory]:
-    return [c for c in label.uses() if c.began > since and c.honest]
+    """Those that are new: what was done, or turned away, under an earlier confirmation may be
+    answered as before."""
+    earlier = {c.owner for c in label.uses() if c.began < since}
+    return [c for c in label.uses() if c.honest and c.owner not in earlier]
 
 
 CHECKS = (

@@ -62,7 +62,10 @@ def _since_it_was_last_of_use(
             fresh.add(node)
         if call.op not in (*USES, "open"):
             continue
-        if _answered(call) and (call.op != "open" or not silent):
+        if call.op == "open" and call.granted:
+            # it can be opened, and may be of no use all the same
+            silent = [c for c in silent if c.op != "open"]
+        elif call.op != "open" and _answered(call):
             silent = []
         elif node in fresh and _raised(call) and not _standing(story, call):
             silent.append(call)

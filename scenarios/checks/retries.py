@@ -47,7 +47,7 @@ def _cost(
     """Each attempt costs at most one unit: the view must not show more than there are attempts."""
     if label.asked("delegate", before=reading.at):
         return
-    owners = label.possible_owners(before=reading.at)
+    owners = label.possible_owners_at(reading)
     others = sum(1 for a in label.admissions if a.evidence[0].owner is None) + label.unnamed
     named = [s.attempt for s in reading.slots.values() if s.state in _TAKEN]
     twice = [attempt for attempt in retried if named.count(attempt) > 1]
@@ -77,7 +77,7 @@ def _ended(
     granted = calls[-1].granted
     if not granted and story.facts.recovery == "none" and not story.claims("recover"):
         return  # it says that prepared units do not end, and refused to continue this one
-    if any(e.refused < FOREVER for e in label.effects):
+    if label.turned_away:
         return
     if not granted and not _nobodys(story, calls[-1]):
         return  # whoever stopped while it was at the unit may have a lease of it still

@@ -50,7 +50,9 @@ def _names(story: Story, label: LabelStory, call: CallStory, said: Revoked, dock
     for reading in label.readings:
         for slot in reading.slots.values():
             free = slot.state in ("issued", "revoked") and reading.began > call.ended
-            given_back = label.asked("release", "close", before=reading.at)
+            given_back = label.asked("release", "close", before=reading.at) or any(
+                e.refused < reading.at for e in label.effects
+            )
             lost = not story.keeps_until(call.began, reading.at)
             if free and slot.slot in too_late and not given_back and not lost:
                 docket.breach(
@@ -99,10 +101,12 @@ def _counts(
             f"Revoke says that it came too late for {too_late} units; at most {most} were admitted",
             at,
         )
-    _forgotten(label, call, too_late, docket)
+    _forgotten(story, label, call, too_late, docket)
 
 
-def _forgotten(label: LabelStory, call: CallStory, too_late: int | None, docket: Docket) -> None:
+def _forgotten(
+    story: Story, label: LabelStory, call: CallStory, too_late: int | None, docket: Docket
+) -> None:
     """Units that were certainly admitted, and certainly not committed, when Revoke looked."""
     begun = {c.attempt for c in label.of("commit", "execute", "effect") if c.began < call.ended}
     held = [
@@ -114,7 +118,11 @@ def _forgotten(label: LabelStory, call: CallStory, too_late: int | None, docket:
         and not begun & {e.attempt for e in a.evidence}
         and a.committed > call.ended
     ]
-    recovered = label.asked("recover", before=call.ended)
+    # a recovery may settle units of every label, whoever it was asked for
+    recovered = any(
+        c.op in ("recover", "work") and c.began < call.ended and not c.took_nothing
+        for c in story.calls.values()
+    )
     if _ended_before(label, call) or recovered:
         return
     if too_late is not None and too_late < len(held):

@@ -33,7 +33,6 @@ class Evidence:
     admission: Admission
     owner: str | None = None
     attempt: str | None = None
-    request: str | None = None
     executor: str | None = None
 
 

@@ -88,7 +88,7 @@ class _Filler:
             self.books[label].add(
                 Evidence(
                     kind, call.ended, call.began, said,
-                    call.owner, attempt, invoked.request, invoked.executor,
+                    call.owner, attempt, invoked.executor,
                 )
             )  # fmt: skip
         elif call.op == "commit" and call.granted and call.invoked.admission is not None:
@@ -162,7 +162,7 @@ class _Filler:
             admission = Admission(record, key=key if shared else None, attempt=call.owner)
             evidence = Evidence(
                 "entry", seq, seq, admission,
-                call.owner, call.owner, call.invoked.request, call.invoked.executor,
+                call.owner, call.owner, call.invoked.executor,
             )  # fmt: skip
             found = book.add(evidence)
             if found is not None and key is not None:
@@ -202,8 +202,9 @@ class _Filler:
             found.pending.discard(effect.event.number)
             if not found.pending:
                 found.freed = min(found.freed, seq)
-                # the ledger learns of it only before its call ends
-                found.freed_until = effect.call.ended if effect.call is not None else FOREVER
+                # the ledger learns of it before its call ends, if that came to its end
+                over = effect.call is not None and effect.call.came_back
+                found.freed_until = effect.call.ended if effect.call and over else FOREVER
 
 
 def _learn_records(calls: Mapping[int, CallStory], labels: Mapping[str, LabelStory]) -> None:

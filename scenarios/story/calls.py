@@ -72,6 +72,12 @@ class CallStory:
         return self.replied is not None and self.granted and self.replied.why == "reply"
 
     @property
+    def came_back(self) -> bool:
+        """The ledger itself gave a definite answer, whoever heard it."""
+        said = self.replied is not None and self.replied.why in ("dropped", "corrected")
+        return said or self.outcome != "unknown"
+
+    @property
     def value(self) -> object:
         return self.replied.value if self.replied is not None else None
 

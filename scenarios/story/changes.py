@@ -28,13 +28,13 @@ def surely_changed(story: Story) -> Iterator[CallStory]:
     """
     asked: dict[What, int] = {}
     told: set[What] = set()
-    fresh: set[tuple[str | None, str]] = set()  # admitted since, so no recovery settled them
+    fresh: set[tuple[str | None, str]] = set()  # admitted since, so nobody else settled them
     recovered = -1
     handed = _handed_on(story)
     for call in story.calls.values():
         invoked, what = call.invoked, _what(call)
         began = asked.setdefault(what, call.began)
-        if call.op == "recover":
+        if call.op in ("recover", "work"):
             recovered = max(recovered, call.ended)
             fresh.clear()
         if what in told or not call.acknowledged:

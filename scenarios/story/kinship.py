@@ -55,17 +55,39 @@ def births(label: LabelStory) -> list[Birth]:
 
 
 def context_of(label: LabelStory, name: str) -> Context | None:
-    """The context under which a principal acts."""
+    """The context under which a principal acts; None where none is known, or there were several."""
     if name == root_of(label).executor:
         return root_of(label)
+    if made_anew(label, name):
+        return None
     return next((birth.context for birth in births(label) if birth.name == name), None)
 
 
 def size_of(label: LabelStory, name: str) -> int | None:
-    """The budget of a principal; None where no number of uses could break it."""
+    """The budget of a principal; None where no number of uses could break it, or it is not known
+    how much it was given: nobody heard, or it was given some more than once."""
     if name == root_of(label).executor:
         return label.bound
-    return next((birth.size for birth in births(label) if birth.name == name), 0)
+    if made_anew(label, name):
+        return None
+    unheard = None if asked_for(label, name) else 0
+    return next((birth.size for birth in births(label) if birth.name == name), unheard)
+
+
+def asked_for(label: LabelStory, name: str) -> list[CallStory]:
+    """Delegates for this child that were not definitely refused."""
+    return [
+        c
+        for c in label.of("delegate")
+        if c.invoked.context is not None and c.invoked.context.executor == name
+        and not c.took_nothing
+    ]  # fmt: skip
+
+
+def made_anew(label: LabelStory, name: str) -> bool:
+    """Whether this child may have been made once more, after it was closed or revoked."""
+    over = min((c.began for c in given_back(label, name, "close", "revoke")), default=FOREVER)
+    return any(c.ended > over for c in asked_for(label, name))
 
 
 def descendants(label: LabelStory, name: str) -> set[str]:

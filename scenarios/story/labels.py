@@ -9,7 +9,7 @@ from typing import Final
 
 from ...targets.terms import Approval
 from .admissions import Admitted, Book
-from .calls import ADMITTING, CallStory
+from .calls import ADMITTING, FOREVER, CallStory
 from .readings import Reading
 from .sinklog import Application, EffectStory
 
@@ -51,6 +51,12 @@ class LabelStory:
         last = self.readings[-1] if self.readings else None
         return last if last is not None and last.moment == "final" else None
 
+    @property
+    def turned_away(self) -> bool:
+        """The sink, or the way to it, turned some effect away for certain: its unit may be blocked
+        for good."""
+        return any(e.refused < FOREVER for e in self.effects) or any(c.keeps for c in self.uses())
+
     def of(self, *ops: str) -> Iterable[CallStory]:
         return [call for call in self.calls if call.invoked.op in ops]
 
@@ -61,6 +67,12 @@ class LabelStory:
     def possible_owners(self, before: int) -> set[str]:
         """Everybody who may have a unit, by calls that began before: granted, or not known."""
         return {c.owner for c in self.uses() if c.began < before and not c.took_nothing}
+
+    def possible_owners_at(self, reading: Reading) -> set[str]:
+        """The same at a reading: also whoever was refused only afterwards, for that the sink turned
+        it away, had its unit until then."""
+        waited = {c.owner for c in self.uses() if c.began < reading.at and c.ended > reading.began}
+        return waited | self.possible_owners(before=reading.at)
 
     def held(self, seq: int) -> list[Admitted]:
         """Admissions that are proven to be held at that moment."""

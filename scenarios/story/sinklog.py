@@ -32,13 +32,6 @@ class EffectStory:
     def attempt(self) -> str | None:
         return self.call.attempt if self.call is not None else None
 
-    @property
-    def request(self) -> str | None:
-        """The request of the user that it serves, by the mark in the arguments or by its call."""
-        if self.event.request is not None:
-            return self.event.request
-        return self.call.invoked.request if self.call is not None else None
-
     def replied(self, how: str, seq: int) -> None:
         """Learn what became of the answer; the first of each kind counts."""
         if how == "refused":
