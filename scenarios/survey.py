@@ -21,8 +21,9 @@ from ..targets.replies import Recovered
 from .calls import PLAIN, Arm, Pending, Subject, Twist, told
 from .client import Client, approve
 from .moves import as_executor, child_of, close, delegate, release, revoke
-from .placement import RAISES, Step, Survey, failing_changes, inner_statements
+from .placement import RAISES, Step, Survey
 from .stage import Stage
+from .within import failing_changes, inner_statements
 
 LEASE_S: Final = 0.3
 """The lease that a ledger is told to keep here, seconds."""
@@ -114,7 +115,7 @@ def _left_behind(survey: Survey, stage: Stage, facts: Facts) -> bool:
 
 
 def _recovering(stage: Stage, facts: Facts) -> tuple[dict[str, tuple[Step, ...]], object, bool]:
-    """What a recovery does, and whether it waits for leases: where it leaves a unit alone as long as
+    """What a recovery does, and whether it waits for leases: where it leaves a unit alone while
     the dead has one of it, a recovery that comes too early would show nothing, and none would ever
     be hurt or raced."""
     found, answer = _traced(stage, facts, "recover")

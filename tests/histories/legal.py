@@ -8,6 +8,7 @@ from . import (
     legal_makes,
     legal_order,
     legal_releases,
+    legal_resumed,
     legal_retries,
 )
 
@@ -18,6 +19,7 @@ LEGAL = {
         legal_delegation,
         legal_retries,
         legal_releases,
+        legal_resumed,
         legal_makes,
         legal_order,
     )
