@@ -5,6 +5,8 @@ Whatever a ledger refuses to delegate is None here, and the schedule goes on wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..chaos.handle import NodeHandle
 from ..targets.terms import Budget, Context
 from .calls import Pending, Twist
@@ -88,13 +90,16 @@ class Kin:
             moment = "after_revoke"
             self.scene.stage.inspect(self.node, self.parent.known, self.parent.label, moment)
 
-    def heal(self) -> None:
-        """Recovery; then children and parent use what is left."""
+    def heal(self, again: Callable[[Scene, Client, NodeHandle], None] | None = None) -> None:
+        """Recovery, and ``again``, where it is asked for once more when all leases have lapsed;
+        then children and parent use what is left."""
         scene, parent = self.scene, self.parent
         scene.phase("heal")
         healer = self.node if self.node.alive else scene.helper(parent.executor)
         scene.phase("recover")
         parent.recover(healer)
+        if again is not None:
+            again(scene, parent, healer)
         scene.survivor = healer
         scene.drain(parent, healer, self.budget)
         for client, node in self.children:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..chaos.events import Point
-from .placement import Survey, held_points
+from .placement import Survey, held_points, settling_points
 from .plan import Plan
 from .race import locks, tokens_of
 
@@ -75,7 +75,8 @@ def _held(survey: Survey, op: str) -> Iterator[list[Point]]:
     """The points of an operation at which it has the lock, a transaction each: between two of them
     the lock is anybody's, and what the first one looked at may be old in the second."""
     run: list[Point] = []
-    for point in held_points(survey, op):
+    settling = settling_points(survey) if op == "execute" else ()
+    for point in (*held_points(survey, op), *settling):
         if locks(survey, point):
             run.append(point)
         if point.kind == "write" or not locks(survey, point):

@@ -50,7 +50,8 @@ class Survey:
     the errors (keys of ``RAISES``) that the store can be made to answer a durable write with.
     ``refuses``: it can be made to refuse a statement of a transaction, and the rest of it;
     ``spoils``: to lose a whole transaction at one, or what goes out to a file, for want of room.
-    ``resumes``: recovery hands back what is to be sent again. ``servers``: the endpoints of the
+    ``resumes``: recovery hands back what is to be sent again. ``awaits``: it leaves a unit alone as
+    long as the dead has a lease of it. ``servers``: the endpoints of the
     servers that the suite started for the ledger, and may kill; ``links``: of all whose way may
     lead through a proxy.
     """
@@ -62,6 +63,7 @@ class Survey:
     refuses: bool = False
     spoils: bool = False
     resumes: bool = False
+    awaits: bool = False
     servers: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
 
@@ -295,23 +297,38 @@ def held_points(survey: Survey, op: str) -> tuple[Point, ...]:
 
     Not right after a file lock was taken: nothing has been looked at under it that could be old
     by now, and the other would only wait."""
-    found = []
     steps = survey.steps.get(op, ())
+    sent = _sent(steps)
+    found = _stops(op, steps, steps[:sent])
+    return (*found, Point(op, "effect", "before", 1)) if sent < len(steps) else tuple(found)
+
+
+def settling_points(survey: Survey) -> tuple[Point, ...]:
+    """The same behind a guarded ledger's effect, while it writes down how that ended."""
+    steps = survey.steps.get("execute", ())
+    return tuple(_stops("execute", steps, steps[_sent(steps) :]))
+
+
+def _sent(steps: tuple[Step, ...]) -> int:
+    """How many steps there are before the effect leaves; all, where none does."""
+    return next((n for n, step in enumerate(steps) if step.kind == "effect"), len(steps))
+
+
+_NO_WRITE: Final = ("statement", "begin", "effect", "reply")
+
+
+def _stops(op: str, steps: tuple[Step, ...], among: tuple[Step, ...]) -> Iterator[Point]:
     aside, gaps = _aside(steps), _before_locks(steps)
-    for step in steps:
-        if step.kind == "effect":
-            found.append(Point(op, "effect", "before", 1))
-            break
+    for step in among:
         if step in gaps:
-            found.append(Point(op, step.kind, "before", step.nth))
+            yield Point(op, step.kind, "before", step.nth)
             continue
         if step.text.startswith(_ACQUIRES) or (step.kind == "write" and step.nth in aside):
             continue
         if step.kind in ("statement", "begin") and step.side == "after":
-            found.append(Point(op, step.kind, "after", step.nth))
-        elif step.kind not in ("statement", "begin", "reply") and step.side == "before":
-            found.append(Point(op, step.kind, "before", step.nth))
-    return tuple(found)
+            yield Point(op, step.kind, "after", step.nth)
+        elif step.kind not in _NO_WRITE and step.side == "before":
+            yield Point(op, step.kind, "before", step.nth)
 
 
 def _before_locks(steps: tuple[Step, ...]) -> frozenset[Step]:
@@ -345,49 +362,3 @@ def _locks_all(step: Step) -> bool:
 
 def _named(step: Step) -> str:
     return step.text.rpartition(" ")[2]
-
-
-_ENDS: Final = ("COMMIT", "END", "ROLLBACK", "ABORT")
-_MARKS: Final = ("SAVEPOINT", "RELEASE")
-
-
-def inner_statements(survey: Survey, op: str) -> Iterator[Point]:
-    """Before each statement that an operation makes inside a transaction of its own, but not
-    before those that end it: where an error leaves the rest of it undone."""
-    inside = False
-    for step in survey.steps.get(op, ()):
-        words = step.text.upper()
-        if step.kind == "begin":
-            inside = True
-        elif step.kind != "statement" or words.startswith(_MARKS):
-            continue
-        elif words.startswith(_ENDS):
-            inside = inside and words.startswith("ROLLBACK TO")
-        elif inside and step.side == "before":
-            yield Point(op, "statement", "before", step.nth)
-
-
-_BYTES_OUT: Final = ("flush ", "write ")
-
-
-def failing_changes(survey: Survey, op: str) -> Iterator[Point]:
-    """Where a disk that is full or fails is met: before each change of rows inside a transaction,
-    and wherever bytes go out to a file, which its close may do."""
-    inner = set(inner_changes(survey, op))
-    for step in survey.steps.get(op, ()):
-        point = Point(op, step.kind, "before", step.nth)
-        closes = step.kind == "write" and step.text.startswith("close ")
-        goes_out = step.kind == "statement" and step.text.startswith(_BYTES_OUT)
-        if step.side == "before" and (closes or goes_out or point in inner):
-            yield point
-
-
-_CHANGING: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE")
-
-
-def inner_changes(survey: Survey, op: str) -> Iterator[Point]:
-    """Those of the inner statements that change rows."""
-    words = {(s.kind, s.side, s.nth): s.text.lstrip().upper() for s in survey.steps.get(op, ())}
-    for point in inner_statements(survey, op):
-        if words[point.kind, point.side, point.nth].startswith(_CHANGING):
-            yield point

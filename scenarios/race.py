@@ -13,7 +13,7 @@ from typing import Final
 
 from ..chaos.events import Point
 from .calls import Arm, Pending, Twist, told
-from .placement import Survey, held_points
+from .placement import Survey, held_points, settling_points
 from .plan import Plan, PlanProblem
 from .scene import Scene
 
@@ -84,7 +84,8 @@ def tokens_of(point: Point) -> tuple[str, str, str]:
 
 def point_of(plan: Plan, survey: Survey, tokens: tuple[str, ...]) -> Point:
     """The point that an id names. Raises ``PlanProblem`` where the ledger has none such."""
-    for point in held_points(survey, tokens[0]) if len(tokens) == 3 else ():
+    points = (*held_points(survey, tokens[0]), *settling_points(survey))
+    for point in points if len(tokens) == 3 else ():
         if tokens_of(point) == tokens:
             return point
     raise PlanProblem(

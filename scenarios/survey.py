@@ -9,6 +9,7 @@ goes wrong here is no step of the survey, and the ordinary schedules will show i
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -20,8 +21,14 @@ from ..targets.replies import Recovered
 from .calls import PLAIN, Arm, Pending, Subject, Twist, told
 from .client import Client, approve
 from .moves import as_executor, child_of, close, delegate, release, revoke
-from .placement import RAISES, Step, Survey, failing_changes, inner_statements
+from .placement import RAISES, Step, Survey
 from .stage import Stage
+from .within import failing_changes, inner_statements
+
+LEASE_S: Final = 0.3
+"""The lease that a ledger is told to keep here, seconds."""
+BEYOND_S: Final = 0.1
+"""How much later than its end a recovery is looked at once more, seconds."""
 
 
 def steps_of(stage: Stage, node: NodeHandle) -> dict[str, tuple[Step, ...]]:
@@ -48,14 +55,17 @@ def survey_rest(survey: Survey, stage: Stage, facts: Facts) -> Survey:
 
     ``stage`` is a fresh one, with a store of its own; its nodes are ended here.
     """
-    steps, resumes = dict(survey.steps), False
+    steps, resumes, awaits = dict(survey.steps), False, False
+    if facts.lapse != "none":
+        stage.setting = replace(stage.setting, lease_s=LEASE_S)
     try:
-        ops = ["recover"] if _left_behind(survey, stage, facts) else []
-        ops += [op for op in _ASKED if op in survey.operations]
-        for op in ops:
-            found, answer = _traced(stage, facts, op)
+        if _left_behind(survey, stage, facts):
+            found, answer, awaits = _recovering(stage, facts)
             steps |= found
-            resumes |= isinstance(answer, Recovered) and bool(answer.resume)
+            resumes = isinstance(answer, Recovered) and bool(answer.resume)
+        for op in _ASKED:
+            if op in survey.operations:
+                steps |= _traced(stage, facts, op)[0]
         raises = frozenset(v for v in RAISES if _raises(survey, stage, facts, v))
         refuses = _refuses(survey, stage, facts)
         spoils = not refuses and _spoils(survey, stage, facts)
@@ -72,6 +82,7 @@ def survey_rest(survey: Survey, stage: Stage, facts: Facts) -> Survey:
         refuses=refuses,
         spoils=spoils,
         resumes=resumes,
+        awaits=awaits,
     )
 
 
@@ -101,6 +112,19 @@ def _left_behind(survey: Survey, stage: Stage, facts: Facts) -> bool:
         pending = told(lambda: client.prepare(node, use))
     stage.kill(node, pending)
     return True
+
+
+def _recovering(stage: Stage, facts: Facts) -> tuple[dict[str, tuple[Step, ...]], object, bool]:
+    """What a recovery does, and whether it waits for leases: where it leaves a unit alone while
+    the dead has one of it, a recovery that comes too early would show nothing, and none would ever
+    be hurt or raced."""
+    found, answer = _traced(stage, facts, "recover")
+    sends = any(step.kind == "effect" for step in found.get("recover", ()))
+    if facts.lapse == "none" or sends or (isinstance(answer, Recovered) and answer != Recovered()):
+        return found, answer, False
+    time.sleep(LEASE_S + BEYOND_S + facts.clock_error_s)  # time itself must pass
+    found, answer = _traced(stage, facts, "recover")
+    return found, answer, True
 
 
 def _traced(stage: Stage, facts: Facts, op: str) -> tuple[dict[str, tuple[Step, ...]], object]:

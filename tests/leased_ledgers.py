@@ -1,4 +1,4 @@
-"""Two recoveries of a ledger with leases: one waits until they lapse, the other finds nothing.
+"""Recoveries of a ledger with leases: one waits until they lapse, others find nothing, or too late.
 
 ``py:tests.leased_ledgers:NAME``.
 """
@@ -8,10 +8,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from admitone.targets import contract as c
 from admitone.targets.correct.lease import LeaseLedger, LeaseTarget, NoSeat, Seats
+from tests.small_ledger import SmallAsyncLedger, SmallLedger, SmallTarget
 
 LAPSED = "SELECT key FROM seats WHERE until_s <= ?"
 MAY_SIT = """
@@ -64,3 +66,41 @@ class Idle(Patient):
     """MP6 under a lease: nothing is ever recovered."""
 
     ledger = _Idle
+
+
+class _Once(_Patient):
+    """Writes down what it hands out, and never hands it out again."""
+
+    def recover(self, known: Sequence[c.Authorization]) -> c.Recovered:
+        found = super().recover(known).resume
+        marks = Path(self._path).with_name("tried")
+        tried = marks.read_text().split() if marks.exists() else []
+        marks.write_text(" ".join([*tried, *(str(a.key) for a in found)]))
+        return c.Recovered(resume=tuple(a for a in found if a.key not in tried))
+
+
+class Once(Patient):
+    """What a recoverer had when it died is lost."""
+
+    ledger = _Once
+
+
+class _Rewrites(SmallLedger):
+    def commit(self, admission: c.Admission, receipt: c.Receipt) -> c.Done:
+        with self._records(admission.record) as found:
+            record = dict(found[admission.record])
+        done = super().commit(admission, receipt)
+        with self._records(admission.record) as found:
+            now = {slot["name"]: slot for slot in found[admission.record]["slots"]}
+            found[admission.record]["slots"] = [
+                now[slot["name"]] if slot["name"] == admission.slot else slot
+                for slot in record["slots"]
+            ]
+        return done
+
+
+class Rewrites(SmallTarget):
+    """Whoever ends a use writes the other slots as they were when it began to."""
+
+    async def open(self, store: c.Json, env: c.Env) -> SmallAsyncLedger:
+        return SmallAsyncLedger(_Rewrites(env.workspace / str(store), env), env)

@@ -56,3 +56,13 @@ def test_nor_has_it_once_the_lease_of_a_dead_recoverer_has_lapsed(scratch: Path)
     results = played("builtin:correct/lease", "crash", scratch, plans)
     acquitted(results)
     assert all(result.opportunities["AO301"] for result in results)
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("Patient", set()), ("Once", {"AO301"})])
+def test_a_recoverer_that_waits_for_the_lease_is_killed_as_well(
+    name: str, wanted: set[str], scratch: Path
+) -> None:
+    plans = ["FP11.reply.unsent.kill.b1.idem.s0"]
+    (result,) = played(f"py:tests.leased_ledgers:{name}", "crash", scratch, plans)
+    assert [(p.name, p.fired) for p in result.points] == [("FP11", 1)]
+    assert codes([result]) == wanted

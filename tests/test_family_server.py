@@ -13,10 +13,10 @@ from admitone.chaos.servers.postgres import PostgresServer
 from admitone.scenarios.conductor import Conductor
 from admitone.scenarios.families import Subjects, family, missing_here
 from admitone.scenarios.frame import lacks
-from admitone.scenarios.placement import inner_statements
 from admitone.scenarios.plan import Plan
 from admitone.scenarios.preflight import Fitting
 from admitone.scenarios.premises import DISCARD_DEADLINE_S, USER_POSTGRES
+from admitone.scenarios.within import inner_statements
 from tests.harness_world import conducted
 from tests.played import codes, played
 

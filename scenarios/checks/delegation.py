@@ -115,7 +115,35 @@ def _conserved(story: Story) -> Ruling:
                         (*(b.call.ended for b in mine), *(a.since for a in own)),
                     )
                     break
+        for birth in born:
+            _used_within(label, birth, docket)
     return docket.ruling()
+
+
+def _used_within(label: LabelStory, birth: Birth, docket: Docket) -> None:
+    """What a child and its own children used is no more than it was given. Made a second time, or
+    perhaps, it may have been given more."""
+    made = [
+        call
+        for call in label.of("delegate")
+        if call.invoked.context is not None
+        and call.invoked.context.executor == birth.name
+        and not call.took_nothing
+    ]
+    if len(made) != 1 or birth.size < 1:
+        return
+    family = sorted(descendants(label, birth.name) | {birth.name})
+    used = [admitted for name in family for admitted in admitted_to(label, name)]
+    docket.tried(len(used) >= birth.size)
+    if len(used) > birth.size:
+        docket.breach(
+            label.label,
+            f"units that a child used = {len(used)} > {birth.size} that it was given",
+            "a child uses no more than it was given",
+            f"{birth.name} was given {birth.size}; it and its children were admitted to "
+            + ", ".join(a.name for a in used),
+            (birth.call.ended, *(a.since for a in used)),
+        )
 
 
 def _reserved(story: Story, label: LabelStory, birth: Birth, at: int) -> int:
@@ -265,7 +293,8 @@ CHECKS = (
         "delegate",
         "the paper, table 3: parent, children and siblings share b",
         "At one instant the units that live children had been given, and those that their parent "
-        "had used itself, were together more than the parent's budget.",
+        "had used itself, were together more than the parent's budget; or a child used more units "
+        "than it had been given.",
         "Delegate does not take the child's units from the parent, or reads what is left in an "
         "earlier statement than the one that reserves it.",
         "Reserve the child's units in the transaction that makes it, by a conditional update.",

@@ -208,7 +208,32 @@ def _different_keys(story: Story) -> Ruling:
                 )
     docket.tried(max(0, len(slots) - 1))  # it takes two to share
     _across_records(story, docket)
+    if story.header.guarded and story.claims("attempt_identity"):
+        for label in story.labels:
+            _across_requests(label, docket)
     return docket.ruling()
+
+
+def _across_requests(label: LabelStory, docket: Docket) -> None:
+    """A guarded ledger names no units, but a request that was carried out has one of its own. Who
+    asks after it was answered can have none of it: what is done passes to nobody."""
+    users: dict[str, CallStory] = {}
+    for effect in sorted(label.effects, key=lambda e: e.sent):
+        call, key = effect.call, effect.event.key
+        if call is None or call.op != "execute" or not call.granted or not key:
+            continue
+        first = users.setdefault(key, call)
+        if first.owner == call.owner or first.ended > call.began:
+            continue
+        docket.breach(
+            label.label,
+            f"requests done under the sink key {key[:16]} = 2 > 1",
+            "each unit has a sink key of its own",
+            f"{first.owner} was carried out and answered, and then {call.owner} under the same "
+            "key: the sink takes the second effect for the first",
+            (first.ended, call.ended),
+        )
+    docket.tried(max(0, len(users) - 1))
 
 
 def _across_records(story: Story, docket: Docket) -> None:
@@ -290,8 +315,9 @@ CHECKS = (
         "key",
         "the paper, equation 9: different keys for different (nu, j, tool)",
         "The ledger gave the same sink key to two slots (or, where slots have no names, under two "
-        "records). An idempotent sink then swallows the second effect, or refuses it as another "
-        "payload, while the ledger counts both as done.",
+        "records; or to two requests that it carried out itself, one after the other). An "
+        "idempotent sink then swallows the second effect, or refuses it as another payload, while "
+        "the ledger counts both as done.",
         "The parts of the key are joined without lengths (a + 11 = a1 + 1), cut short, or the "
         "record or the slot is left out.",
         "Prefix each part with its length before hashing, and keep the whole digest.",

@@ -1,8 +1,9 @@
 """AO405 and AO406: the answers about one budget have an order that explains all of them.
 
 The histories that the special judge decides exactly are those in which units are only ever used
-up (``member``): no release, no lease that frees, no children, no expiry, no definite non-effect,
-every admission of a known request. Others are not judged here, and count no opportunity.
+up (``member``): no release, no lease that frees, no takeover, no children, no expiry, no definite
+non-effect, every admission of a known request. Others are not judged here, and count no
+opportunity.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 from ...targets.replies import Refused, Revoked
 from ..judges import contradicts
 from ..judges.budget import Cause, Operation, Prepare, Revoke, explain
-from ..story import LabelStory, Story
+from ..story import Admitted, LabelStory, Story
 from ..story.calls import FOREVER, CallStory
 from ..story.withdrawals import MARGIN_S, Clocks, one_record, root_revokes
 from .ruling import Check, Docket, Ruling
@@ -29,7 +30,9 @@ def member(story: Story, label: LabelStory) -> bool:
     facts = story.facts
     if not one_record(label) or label.bound is None or label.may_expire or label.unnamed:
         return False
-    if facts.lapse != "none" or facts.retention_s is not None:
+    if facts.lapse not in ("none", "takeover") or facts.retention_s is not None:
+        return False
+    if facts.lapse == "takeover" and not all(_has_one_owner(a) for a in label.admissions):
         return False
     if label.asked("release", "close", "delegate", before=FOREVER):
         return False
@@ -37,6 +40,12 @@ def member(story: Story, label: LabelStory) -> bool:
         return False
     owners = label.possible_owners(before=FOREVER)
     return all(any(e.owner in owners for e in a.evidence) for a in label.admissions)
+
+
+def _has_one_owner(admitted: Admitted) -> bool:
+    """It has a name by which a takeover would be seen, and nobody took it over."""
+    named = bool(admitted.slot or admitted.key)
+    return named and len({e.owner for e in admitted.evidence} - {None}) <= 1
 
 
 def operations(story: Story, label: LabelStory, *, precise: bool) -> list[Placed]:

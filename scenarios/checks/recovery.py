@@ -9,7 +9,7 @@ from ...targets.replies import Refused
 from ..story import Admitted, LabelStory, Reading, Story
 from ..story.calls import FOREVER, CallStory
 from .lapses import lapsed_before
-from .resumed import resumed_after_release
+from .resumed import resumed_after_commit, resumed_after_release
 from .ruling import Check, Docket, Ruling
 
 
@@ -251,6 +251,7 @@ def _terminal(story: Story) -> Ruling:
                 if before.at < after.began and story.keeps_until(before.began, after.at):
                     _went_back(story, label, before, after, docket)
         _given_again(label, docket)
+        resumed_after_commit(story, label, docket)
     return docket.ruling()
 
 
@@ -359,9 +360,11 @@ CHECKS = (
         None,
         "the paper: Committed and Revoked are terminal; no resurrection",
         "A unit that was seen committed or revoked was later seen in an earlier state, or was "
-        "given to another attempt.",
+        "given to another attempt; or its Commit was acknowledged, and a recovery that began "
+        "after that handed it out to be sent again.",
         "A repeated Issue resets the record (INSERT OR REPLACE), Revoke writes without looking "
-        "at the state, or an old copy was restored.",
+        "at the state, an old copy was restored, or recovery goes by something else than the "
+        "state of the unit.",
         "Guard every transition by the state that it starts from; never delete or rewrite "
         "terminal rows while their approval can be presented.",
         _terminal,

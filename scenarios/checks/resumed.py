@@ -1,15 +1,61 @@
-"""AO303, a part of it: a unit that was given back is nobody's, so recovery has nothing to resume.
+"""What recovery has no business with: parts of AO303 and of AO304.
 
-A ledger that forgets a Release (a fold that passes over the event, a mark that recovery does not
-look at) hands the admission out once more: what its client was told is over, for good, is carried
-out all the same.
+A unit that was given back is nobody's. A ledger that forgets a Release (a fold that passes over the
+event, a mark that recovery does not look at) hands the admission out once more: what its client was
+told is over, for good, is carried out all the same. A unit whose Commit was acknowledged is done.
+Who resumes it nevertheless (events folded in another order than they were written, a list that is
+kept beside the states) has it sent again, and a sink that has forgotten the key does it twice.
 """
 
 from __future__ import annotations
 
-from ..story import Admitted, LabelStory
-from ..story.calls import CallStory
+from collections.abc import Iterator
+
+from ...targets.terms import Admission
+from ..story import Admitted, LabelStory, Story
+from ..story.admissions import Evidence
+from ..story.calls import FOREVER, CallStory
 from .ruling import Docket
+
+
+def resumed_after_commit(story: Story, label: LabelStory, docket: Docket) -> None:
+    """Judged where a recovery began behind the acknowledged Commit of a unit that has a name of its
+    own. Where a lapsed unit is free again it may be somebody else's by then."""
+    if len(label.records) > 1 or story.facts.lapse == "readmit":
+        return
+    for admitted in label.admissions:
+        done = admitted.committed
+        granted = [e.admission for e in admitted.grants() if e.at < done]
+        if done == FOREVER or not granted:
+            continue
+        for again in _resumptions(label):
+            if again.asked < done or not story.keeps_until(done, again.at):
+                continue
+            docket.tried()
+            if any(_same_name(first, again.admission) for first in granted):
+                docket.breach(
+                    label.label,
+                    f"{admitted.name}: committed -> resumed",
+                    "a unit that is committed stays so, and recovery continues what is prepared",
+                    f"the Commit of {admitted.name} was acknowledged, and a recovery that began "
+                    "later handed it out, to be sent again",
+                    (done, again.at),
+                )
+
+
+def _resumptions(label: LabelStory) -> Iterator[Evidence]:
+    """Everything that a recovery handed out."""
+    for admitted in label.admissions:
+        yield from (e for e in admitted.evidence if e.kind == "resume")
+
+
+def _same_name(first: Admission, again: Admission) -> bool:
+    """They are one unit for certain: by the strongest name that the ledger gives."""
+    for name in ("slot", "key", "handle"):
+        ours, theirs = getattr(first, name), getattr(again, name)
+        if ours or theirs:
+            return bool(ours == theirs)
+    return False
 
 
 def resumed_after_release(label: LabelStory, docket: Docket) -> None:

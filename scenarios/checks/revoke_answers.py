@@ -152,7 +152,8 @@ def _may_have_run(label: LabelStory, call: CallStory) -> int:
 def _gives_back(story: Story, label: LabelStory) -> bool:
     """Some unit may be blocked for good, or be lost to a lease: neither stopped nor used."""
     failed = any(e.refused < FOREVER for e in label.effects)
-    return failed or label.asked("release", before=FOREVER) or story.facts.lapse != "none"
+    lost = story.facts.lapse not in ("none", "takeover")  # who takes a unit over has that one
+    return failed or label.asked("release", before=FOREVER) or lost
 
 
 def _ended_before(label: LabelStory, call: CallStory) -> bool:

@@ -23,7 +23,7 @@ from ..plan import Plan
 from ..scene import Scene
 from ..uses import leave_behind
 from . import Subjects, budgets_of
-from .crash_pipeline import recover_lapsed, shorten_lease, twist_of
+from .crash_pipeline import await_lapse, recover_lapsed, shorten_lease, twist_of
 
 LEFT: Final = ("unsent", "sent")
 TIMES: Final = {"kill": 1, "twice": 2}
@@ -61,6 +61,8 @@ def run(plan: Plan, scene: Scene, place: Place, left: str, times: str) -> None:
     fired = 0
     for _ in range(TIMES[times]):
         recoverer = scene.helper(client.executor)
+        if scene.survey.awaits:
+            await_lapse(scene)
         pending = stopped_recovery(client, recoverer, place)
         if pending is None or not pending.reached or pending.answer is not None:
             stage.dismiss(recoverer)

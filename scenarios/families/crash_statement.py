@@ -17,11 +17,12 @@ from typing import Final
 from ...chaos.events import Point
 from ...chaos.handle import NodeHandle
 from ..client import Client
-from ..placement import Place, failing_changes
+from ..placement import Place
 from ..plan import Plan, PlanProblem
 from ..race import RACE
 from ..scene import Scene
 from ..uses import admitting
+from ..within import failing_changes
 from . import Subjects
 from .crash_pipeline import Hurt, ask_again, learn, reach, stands, twist_of
 

@@ -23,6 +23,7 @@ from ..scene import Scene
 from ..uses import admit
 from . import Subjects, budgeted, budgets_of
 from .budgets import ODD, ODD_USES
+from .crash_pipeline import recover_lapsed, shorten_lease
 from .delegation_races import RACES, Races, races_of
 
 SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
@@ -32,13 +33,24 @@ WIDE: Final = (
     *BESIDE,
     *(f"{name}_longer" for name in BESIDE),
     *("policy_epoch", "schema_epoch", "budget"),
+    *(f"below_{name}" for name in (*BESIDE, "budget")),
 )
-"""``longer``: begins like that of its parent, and lies beside it all the same."""
+"""``longer``: begins like that of its parent, and lies beside it all the same. ``below``: asked for
+by a child, for one of its own that is wider than it, and not wider than the child's parent."""
 MOMENTS: Final = (
     *("one", "two", "mutated", "stranger", "conserved"),
-    *("revoked", "begun", "orphaned", "below"),
+    *("revoked", "begun", "orphaned", "deep", "disowned", "spent", "below"),
 )
-CLOSED: Final = ("unused", "used", "twice", "revoked", "again", "reborn", "below")
+WITHDRAWN: Final = ("revoked", "begun", "orphaned", "disowned", "spent", "below")
+"""Moments in which somebody is revoked."""
+LEFT: Final = ("orphaned", "deep", "disowned")
+"""Moments in which somebody dies with an admission, which recovery must end."""
+CLOSED: Final = (
+    *("unused", "used", "twice", "revoked", "again", "reborn", "below"),
+    *("orphaned", "awaited", "spent"),
+)
+WHOLE: Final = ("reborn", "awaited")
+"""The child that is closed has all of its parent's budget."""
 
 
 class DelegationFamily:
@@ -56,7 +68,9 @@ class DelegationFamily:
     def placed(self, subject: Subjects) -> Iterator[Plan]:
         """Every shape; budgets in turn, but for the moments, which are played with each."""
         survey, budgets = subject.survey, budgets_of(subject.declaration)
-        shapes: list[tuple[tuple[str, ...], int]] = [((m,), b) for m in MOMENTS for b in budgets]
+        shapes: list[tuple[tuple[str, ...], int]] = [
+            ((m,), b) for m in _moments_of(subject) for b in budgets
+        ]
         others: list[tuple[str, ...]] = [("narrow", name) for name in NARROW]
         others += [("wide", name) for name in WIDE]
         others += [("odd", name) for name in ODD]
@@ -69,27 +83,31 @@ class DelegationFamily:
             again = shape == ("closed", "again")
             shapes.append((shape, budgets[-1 if again else n % len(budgets)]))
         for turn, (shape, budget) in enumerate(shapes):
-            sink = SINKS[(turn // len(budgets)) % len(SINKS)]
+            # a ledger that asks the sink has to end nothing where that cannot tell
+            sink = SINKS[0 if shape[0] in LEFT else (turn // len(budgets)) % len(SINKS)]
             yield Plan(subject.target, self.name, shape, budget, sink, 0)
 
     def run(self, plan: Plan, scene: Scene) -> None:
         """Play one plan."""
         budgeted(plan, scene.declaration)
         kind, *rest = plan.params
+        subject = Subjects(plan.target, scene.declaration, scene.survey)
+        if kind in LEFT:
+            shorten_lease(scene)
         played = _Played(scene, plan.budget)
-        if plan.params in races_of(Subjects(plan.target, scene.declaration, scene.survey)):
+        if plan.params in races_of(subject):
             getattr(played, kind)(point_of(plan, scene.survey, tuple(rest)))
         elif kind in ("cut", "ended"):
             getattr(played, kind)(plan, tuple(rest))
-        elif plan.params == ("closed", "revoked") and "revoked" not in _closed_of(
-            Subjects(plan.target, scene.declaration, scene.survey)
-        ):
+        elif plan.params == ("closed", "revoked") and "revoked" not in _closed_of(subject):
             raise PlanProblem(f"{plan.id}: this target has no such schedule now")
-        elif (kind in MOMENTS and not rest) or rest in [[name] for name in _WORDS.get(kind, ())]:
+        elif (kind in _moments_of(subject) and not rest) or rest in [
+            [name] for name in _WORDS.get(kind, ())
+        ]:
             getattr(played, kind)(*rest)
         else:
             raise PlanProblem(f"{plan.id}: this family plays {', '.join(self.topics)}")
-        played.heal()
+        played.heal(recover_lapsed if kind in LEFT else None)
 
 
 _WORDS: Final[dict[str, tuple[str, ...]]] = {
@@ -98,6 +116,12 @@ _WORDS: Final[dict[str, tuple[str, ...]]] = {
     "odd": tuple(ODD),
     "closed": CLOSED,
 }
+
+
+def _moments_of(subject: Subjects) -> list[str]:
+    """Those that this ledger has the operations for."""
+    revokes = "revoke" in subject.survey.operations
+    return [moment for moment in MOMENTS if revokes or moment not in WITHDRAWN]
 
 
 def _closed_of(subject: Subjects) -> list[str]:
@@ -116,8 +140,10 @@ class _Played(Races):
     # moments -----------------------------------------------------------------------------------
 
     def one(self) -> None:
-        """A child with one unit uses it; the parent uses the rest."""
-        self.use(self.child())
+        """A child with one unit uses it, and gets no other; the parent uses the rest."""
+        child = self.child()
+        self.use(child)
+        self.use(child)
         self.use_own()
 
     def two(self) -> None:
@@ -137,6 +163,9 @@ class _Played(Races):
 
     def wide(self, field: str) -> None:
         """Wider in one field; whatever was granted is tried."""
+        if field.startswith("below_"):
+            self._wide_below(field.removeprefix("below_"))
+            return
         context, budget = as_executor(self.parent.approval.context, "executor-2"), 1
         if field == "budget":
             budget = self.budget + 1
@@ -150,6 +179,22 @@ class _Played(Races):
         child = self.born(self.parent, self.node, context, budget)
         for _ in range(budget):
             self.use(child)
+
+    def _wide_below(self, field: str) -> None:
+        """The same, of a child that has a child of its own."""
+        child = self.child()
+        if child is None:
+            return
+        client, node = child
+        above, budget = client.approval.context, 1
+        context = as_executor(above, "executor-3")
+        if field == "budget":
+            budget = 2
+        else:
+            context = _with(context, field, f"{getattr(self.parent.approval.context, field)}/else")
+        grandchild = self.born(client, node, context, budget)
+        for _ in range(budget):
+            self.use(grandchild)
 
     def odd(self, name: str) -> None:
         """A child with a budget that is none: refused, or no more units than there were. Less
@@ -193,14 +238,23 @@ class _Played(Races):
 
     def closed(self, how: str) -> None:
         """A child gives back what it did not use, once: also one that was revoked before, one that
-        was asked for again and answered with itself, one that is made anew afterwards, and one
-        that has a child of its own."""
-        child = self.child(budget=self.budget if how == "reborn" else 1)
+        was asked for again and answered with itself, one that is made anew afterwards, one that
+        has a child of its own, which may have used what it had, one whose executor died with its
+        admission, and one for whose units its parent has asked in vain."""
+        child = self.child(budget=self.budget if how in WHOLE else 1)
         if child is None:
             return
         client, node = child
-        grandchild = self.child(child) if how == "below" else None
-        if how == "used":
+        if how == "orphaned":
+            _, pending = admit(client, node)
+            self.scene.stage.kill(node, pending)
+            node = self.node
+        elif how == "awaited":
+            self.use_own()
+        grandchild = self.child(child) if how in ("below", "spent") else None
+        if how == "spent":
+            self.use(grandchild or child)
+        elif how == "used":
             self.use(child)
         elif how == "revoked":
             self.withdraw(client)
@@ -248,6 +302,33 @@ class _Played(Races):
             self.withdraw(first[0])
         self.use(second)
         self.use(first)
+
+    def deep(self) -> None:
+        """The executor of a child's child dies with its admission, and recovery finds that."""
+        first = self.child()
+        second = self.child(first) or first
+        if second is not None:
+            client, node = second
+            _, pending = admit(client, node)
+            self.scene.stage.kill(node, pending)
+
+    def disowned(self) -> None:
+        """A child's executor dies with its admission, and the child alone is revoked: what it was
+        admitted to is its own, and runs on."""
+        child = self.child()
+        if child is not None:
+            client, node = child
+            _, pending = admit(client, node)
+            self.scene.stage.kill(node, pending)
+            self.withdraw(client)
+
+    def spent(self) -> None:
+        """A child's child has used what it had when the child is revoked: that does not come
+        back."""
+        first = self.child()
+        self.use(self.child(first) or first)
+        if first is not None:
+            self.withdraw(first[0])
 
     def orphaned(self) -> None:
         """A child's executor dies with its admission, and its parent is revoked."""

@@ -48,6 +48,18 @@ class GivingBack:
             self.client.finish(self.mine, use)
         self._look()
 
+    def awaited(self) -> None:
+        """All units are out, and another request is turned away. Then one comes back, and whoever
+        was turned away for want of it asks again, in the same process."""
+        held = [self._prepared() for _ in range(self.budget - 1)]
+        use = self._refused()
+        self.client.prepare(self.mine, self.client.new_use())
+        if use.admission is not None:
+            self._release(use)
+        for other in held:
+            if other.admission is not None:
+                self.client.carry_out(self.mine, other, other.admission)
+
     def overtaken(self) -> None:
         """Revoked while it is held, and given back afterwards: then it is free for nobody."""
         use = self._refused()

@@ -14,6 +14,11 @@ The other pairs are named before the point:
 ``apart``          two authorizations, which share nothing but what all of them share: an audit
                    chain, a counter, a lock, an error of one that the other is told of.
 ``commit-recover`` one commits, and the other recovers and resumes what it finds.
+``commit-other``   two units of one authorization are committed at once.
+``commit-use``     one commits its unit, and the other is admitted to the next one.
+``use-commit``     the same, with the other one held: whoever writes a whole record, or numbers the
+                   versions of it, has to mind what the other one wrote.
+``settle``         a guarded ledger writes down how an effect ended, while another use runs through.
 ``impatient``      the first one keeps its lock for longer than the second one's library waits for
                    any: that was no answer about the budget, and may not be given as one.
 """
@@ -30,15 +35,19 @@ from ...targets.terms import Admission
 from ..calls import Arm, Pending, Twist, told
 from ..client import Client, Use
 from ..history import SinkKind
-from ..placement import Survey, held_points
+from ..placement import Survey, held_points, settling_points
 from ..plan import Plan
 from ..race import HOLD_S, RACE, beside, locks, meet, point_of, tokens_of
 from ..scene import Scene
-from ..uses import admitting, ask, carry_all_on, leave_behind
+from ..uses import admitting, ask, carry_all_on, carry_on, leave_behind
 from . import Subjects, apart, budgeted, budgets_of
 
 TOPIC: Final = "held"
 IMPATIENT: Final = ("impatient",)
+SETTLE: Final = ("settle",)
+COMMIT_OTHER: Final = ("commit-other",)
+COMMIT_USE: Final = ("commit-use",)
+USE_COMMIT: Final = ("use-commit",)
 IMPATIENCE_S: Final = 0.05
 """How long a library is told to wait at most where its time-out is to pass, seconds."""
 
@@ -71,7 +80,7 @@ def placed(subject: Subjects, family: str) -> Iterator[Plan]:
 
 def _points(survey: Survey, pair: tuple[str, ...], op: str) -> list[Point]:
     """Where the first one is held; for who is impatient one point under the lock is enough."""
-    points = list(held_points(survey, op))
+    points = list(settling_points(survey) if pair == SETTLE else held_points(survey, op))
     return points if pair != IMPATIENT else [p for p in points if locks(survey, p)][-1:]
 
 
@@ -91,6 +100,12 @@ def _pairs(subject: Subjects) -> Iterator[tuple[tuple[str, ...], str, tuple[int,
         yield (), "commit", budgets[:1]
         if "recover" in survey.operations:
             yield ("commit-recover",), "commit", budgets[:1]
+        if len(budgets) > 1:
+            yield COMMIT_OTHER, "commit", budgets[-1:]
+            yield COMMIT_USE, "commit", budgets[-1:]
+            yield USE_COMMIT, op, budgets[-1:]
+    if len(budgets) > 1:
+        yield SETTLE, op, budgets[-1:]
     if "recover" in survey.operations:
         yield (), "recover", budgets[-1:]
     for each in ("issue", op, "commit", "recover"):
@@ -118,8 +133,10 @@ def run(plan: Plan, scene: Scene) -> None:
         _issues(race)
     elif point.op == "recover":
         _recoveries(race)
+    elif pair in (COMMIT_USE, USE_COMMIT):
+        _commit_and_use(race)
     elif point.op == "commit":
-        two = pair == IMPATIENT and plan.budget > 1
+        two = pair in (IMPATIENT, COMMIT_OTHER) and plan.budget > 1
         _commits(race, recovers=pair == ("commit-recover",), two=two)
     elif pair == ("same",):
         _same(race)
@@ -223,6 +240,37 @@ def _commits(race: Round, *, recovers: bool, two: bool) -> None:
             client.committed(use, pending)
         elif pending is not None:
             client.resume(second, pending)
+
+
+def _commit_and_use(race: Round) -> None:
+    """A unit whose effect stands is committed while another one is admitted; which of the two is
+    held, the point says."""
+    scene, client, first, second = race.scene, race.client, race.first, race.second
+    client.issue(first)
+    mine, theirs = client.new_use(), client.new_use()
+    held = _ready(race, mine)
+    if held is None:
+        scene.idle = "nothing was admitted and carried out that could be committed"
+        return
+    commits = race.point.op == "commit"
+    committer, user = (first, second) if commits else (second, first)
+
+    def commit(twist: Twist) -> Pending | None:
+        return client.commit(committer, mine, held, twist)
+
+    def use(twist: Twist) -> Pending:
+        return ask(client, user, theirs, twist)
+
+    if commits:
+        done, asked = meet(scene, race.point, commit, use, listen=race.listen)
+    else:
+        asked, done = meet(scene, race.point, use, commit, listen=race.listen)
+    scene.phase("heal")
+    scene.stage.inspect(second, client.known, client.label, "after_race")
+    if done is not None:
+        client.committed(mine, done)
+    if asked is not None:
+        carry_on(client, user, theirs, asked)
 
 
 def _ready(race: Round, use: Use) -> Admission | None:

@@ -25,7 +25,7 @@ SINKS: Final[tuple[SinkKind, ...]] = ("idempotent", "control")
 TURNED_AWAY: Final = "turned_away"
 WITHDRAWN: Final = "withdrawn"
 OVERTAKEN: Final = "overtaken"
-ASKED: Final = ("stranger", "twice", "finished", "doubtful")
+ASKED: Final = ("awaited", "stranger", "twice", "finished", "doubtful")
 RACES: Final = ("releases", "recovered")
 
 

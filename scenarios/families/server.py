@@ -24,11 +24,12 @@ from ..calls import Arm, Twist
 from ..client import Client
 from ..history import SinkKind
 from ..moves import revoke
-from ..placement import Survey, inner_statements
+from ..placement import Survey
 from ..plan import Plan, PlanProblem
 from ..race import HOLD_S, tokens_of
 from ..scene import Abandoned, Scene
 from ..uses import admitting, ask, carry_on
+from ..within import inner_statements
 from . import Subjects, budgeted, budgets_of
 from .spots import (
     AROUND,

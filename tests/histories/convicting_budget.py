@@ -275,3 +275,11 @@ def ao104_released_by_who_had_it_before() -> History:
     h.release(first)
     h.prepare("r3", slot="s1", key="k3")
     return h.history()
+
+
+def ao203_one_key_for_two_requests_that_were_carried_out() -> History:
+    h = Builder(budget=2, facts=Facts(key="stored", attempt_identity=True), operations=GUARDED)
+    h.issue()
+    h.execute("r1", key="k1")
+    h.execute("r2", key="k1")
+    return h.history()

@@ -160,3 +160,12 @@ def ao703_closed_without_a_record() -> History:
     h.close(CHILD)
     h.audit(4)
     return h.history()
+
+
+def ao502_a_child_used_more_than_it_was_given() -> History:
+    h = Builder(budget=3, claims=CLAIMS)
+    h.issue()
+    h.delegate(CHILD, 1)
+    h.use("r1", context=CHILD)
+    h.use("r2", context=CHILD)
+    return h.history()

@@ -210,3 +210,11 @@ def ao804_behind_a_refusal() -> History:
     h.prepare("r2", busy="contention")
     h.prepare("r2", busy="contention")
     return h.history()
+
+
+def ao405_refused_while_a_unit_is_free_where_units_may_be_taken_over() -> History:
+    h = Builder(budget=2, facts=Facts(slot_identity=True, lapse="takeover"))
+    h.issue()
+    h.use("r1", slot="s1")
+    h.prepare("r2", refused="exhausted")
+    return h.history()

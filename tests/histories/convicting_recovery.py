@@ -155,3 +155,11 @@ def ao304_fewer_committed() -> History:
     h.read("after_heal", committed=1)
     h.read("final", issued=1)
     return h.history()
+
+
+def ao304_committed_then_resumed() -> History:
+    h = Builder(facts=SLOTS)
+    h.issue()
+    use = h.use("r1", slot="s1", key="k1")
+    h.recover(use.admission)
+    return h.history()

@@ -14,6 +14,7 @@ from . import (
     legal_order,
     legal_rarely,
     legal_releases,
+    legal_resumed,
     legal_retries,
     legal_views,
 )
@@ -32,6 +33,7 @@ LEGAL = {
         legal_order,
         legal_rarely,
         legal_releases,
+        legal_resumed,
         legal_retries,
         legal_views,
     )
