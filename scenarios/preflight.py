@@ -236,9 +236,19 @@ class _Check:
         rng = random.Random(f"adapter check {seed}")
         client = approve(stage, self._facts, TRUST, rng, 1)
         node = stage.node(node)
-        stage.open(node, client.executor)
-        self._complain(stage, "open")
+        self._opened(stage, node, client, "open")
         return node, client
+
+    def _opened(self, stage: Stage, node: NodeHandle, client: Client, where: str) -> None:
+        answer = stage.open(node, client.executor)
+        self._complain(stage, where)
+        if not answer.granted:
+            raise TargetProblem(
+                f"{self._parent.target}: {where}, undisturbed, answered {answer.value}. If it is "
+                "a lock that passes, let open() give the library env.patience_s. A store that one "
+                "process has for itself cannot be tested by this version: its clients are several "
+                "processes, that share the store or a server."
+            )
 
     def _operations(self, node: NodeHandle) -> tuple[str, ...]:
         have = node.operations
@@ -345,8 +355,7 @@ class _Check:
     def _shared(self, stage: Stage, first: NodeHandle, client: Client) -> None:
         """What one process issued, another one can use, where the first one could use its own."""
         node = stage.node()
-        stage.open(node, client.executor)
-        self._complain(stage, "open in a second process")
+        self._opened(stage, node, client, "open in a second process, while a first one has it open")
         other = approve(stage, self._facts, TRUST, random.Random("adapter check shared"), 1)
         other.issue(first)
         self._complain(stage, "issue")
@@ -359,6 +368,8 @@ class _Check:
                     f"process may not: {answer.value}. If the state is kept in a process's memory, "
                     "declare Facts(reach='thread'); else let open() connect to the store."
                 )
+        stage.inspect(node, other.known, other.label, "beside an open ledger")
+        self._complain(stage, "inspect in a process that has the ledger open")
         stage.dismiss(node)
 
     def _serves_two_stores(self) -> bool:
