@@ -101,8 +101,9 @@ class World:
         question: dict[str, Any] = {
             "effect": {"tool": tool, "args": travelling, "key": key},
             "call": None if call is None else call.id,
-            "guessed": call is not None and not self._stops.certain(),
         }
+        if call is not None and not self._stops.certain():
+            question["guessed"] = True
         answer = self._channel.ask(question)
         if "not_applied" in answer:
             if call is not None:

@@ -156,6 +156,9 @@ def _release(client: Client, node: NodeHandle) -> _Ask | None:
     return lambda: release(client, node, held, request=use.request)
 
 
+FAILED_S: Final = 10.0
+"""So long an operation of the survey is waited for, after its store failed."""
+
 _ASKED: Final[dict[str, Callable[[Client, NodeHandle], _Ask | None]]] = {
     "revoke": lambda client, node: lambda: revoke(client, node),
     "delegate": _delegate,
@@ -217,5 +220,6 @@ def _fails(stage: Stage, facts: Facts, name: str, point: Point | None, error: st
         pending = told(lambda: admit(node, use, twist))
     if pending is None or not pending.reached or pending.answer is not None:
         return False
-    stage.go(pending, raised=error)
+    # an error in a thread of the library's may end that thread, and its caller waits for ever
+    stage.go(pending, raised=error, patience_s=max(FAILED_S, 2 * facts.waits_s))
     return pending.fired
