@@ -29,7 +29,7 @@ def hear_first(
     be at work for its call. The late answer of a call that was given up is nobody's."""
     until = time.monotonic() + wait_s
     open_ears = {other.fileno(): other for other in idle}
-    while open_ears and not node.has_line:
+    while open_ears and node.alive and not node.has_line:
         ears = select.poll()
         for number in (node.fileno(), *open_ears):
             ears.register(number, select.POLLIN)
