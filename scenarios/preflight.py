@@ -19,19 +19,19 @@ from ..chaos.handle import NodeHandle, Said, unsaid
 from ..chaos.parent import Greeting, TargetProblem, WarmParent
 from ..chaos.recorder import Recorder
 from ..chaos.runfolder import Template
-from ..chaos.servers import RunningServer
 from ..idempotent_sink.protocol import SinkLike
 from ..targets.terms import Deployment, Trust
 from ..targets.values import ValueProblem, decode
 from .calls import told
 from .checks import CHECKS
 from .client import Client, approve
+from .opening import must_be_open
 from .placement import Survey
 from .premises import Ground, Premises
 from .scene import units
 from .sinks import SinkHome, open_sink, sink_url
 from .stage import Stage
-from .survey import steps_of, survey_rest
+from .survey import steps_of, survey_rest, with_servers
 
 DEPLOY_DEADLINE_S: Final = 60.0
 
@@ -211,7 +211,7 @@ class _Check:
         stage, sink = self._stage("rest")
         try:
             survey = survey_rest(survey, stage, self._facts)
-            survey = _with_servers(survey, self._premises.servers)
+            survey = with_servers(survey, self._premises.servers)
         finally:
             sink.close()
         return Fitting(
@@ -242,13 +242,7 @@ class _Check:
     def _opened(self, stage: Stage, node: NodeHandle, client: Client, where: str) -> None:
         answer = stage.open(node, client.executor)
         self._complain(stage, where)
-        if not answer.granted:
-            raise TargetProblem(
-                f"{self._parent.target}: {where}, undisturbed, answered {answer.value}. If it is "
-                "a lock that passes, let open() give the library env.patience_s. A store that one "
-                "process has for itself cannot be tested by this version: its clients are several "
-                "processes, that share the store or a server."
-            )
+        must_be_open(answer, f"{self._parent.target}: {where}")
 
     def _operations(self, node: NodeHandle) -> tuple[str, ...]:
         have = node.operations
@@ -403,8 +397,3 @@ class _Check:
                 )
             if isinstance(line.event, Read) and line.event.problem:
                 raise TargetProblem(f"{self._parent.target}: {where}: {line.event.problem}")
-
-
-def _with_servers(survey: Survey, servers: tuple[RunningServer, ...]) -> Survey:
-    killable = tuple(server.endpoint for server in servers if server.ours)
-    return replace(survey, servers=killable, links=tuple(server.endpoint for server in servers))

@@ -15,6 +15,7 @@ from typing import Final
 
 from ..chaos.events import Invoked, Point, Replied
 from ..chaos.handle import NodeHandle
+from ..chaos.servers import RunningServer
 from ..targets.declaration import Facts
 from ..targets.replies import Recovered
 from .calls import PLAIN, Arm, Pending, Subject, Twist, told
@@ -223,3 +224,9 @@ def _fails(stage: Stage, facts: Facts, name: str, point: Point | None, error: st
     # an error in a thread of the library's may end that thread, and its caller waits for ever
     stage.go(pending, raised=error, patience_s=max(FAILED_S, 2 * facts.waits_s))
     return pending.fired
+
+
+def with_servers(survey: Survey, servers: tuple[RunningServer, ...]) -> Survey:
+    """What was found, with the servers that may be killed and the ways to all of them."""
+    killable = tuple(server.endpoint for server in servers if server.ours)
+    return replace(survey, servers=killable, links=tuple(server.endpoint for server in servers))
