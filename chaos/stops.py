@@ -62,6 +62,11 @@ class Stops:
         candidates = self._candidates()
         return candidates[0] if len(candidates) == 1 else None
 
+    def certain(self) -> bool:
+        """This thread is known to work for its call; one that the library made may also carry out
+        what a client in another process asked for."""
+        return CURRENT.get() is not None
+
     def entered(self) -> OpenCall | None:
         """The effect is entered here: by this call; None: by one of those that it may be."""
         call = self.current()

@@ -102,6 +102,8 @@ class World:
             "effect": {"tool": tool, "args": travelling, "key": key},
             "call": None if call is None else call.id,
         }
+        if call is not None and not self._stops.certain():
+            question["guessed"] = True
         answer = self._channel.ask(question)
         if "not_applied" in answer:
             if call is not None:

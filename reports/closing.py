@@ -22,6 +22,7 @@ from .writer import Silent
 
 MOST_DIAGRAMS: Final = 10
 _MOST_LISTED: Final = 20
+_FIRST: Final = " (first: "
 _WIDEST: Final = 120
 _FILED: Final = 100  # columns where nobody's window says otherwise
 _WORDS: Final[dict[Verdict, str]] = {
@@ -99,7 +100,7 @@ def _not_exercised(tally: RunTally, width: int) -> list[str]:
     ]
     troubles = [
         f"{trouble.count} × {_WORDS.get(trouble.verdict, trouble.verdict)}, {trouble.family}"
-        f"{_on(trouble.target)}: {trouble.reason} (first: {trouble.first})"
+        f"{_on(trouble.target)}: {trouble.reason}{_FIRST}{trouble.first})"
         for trouble in tally.troubles()
     ]
     races = tally.races()
@@ -280,7 +281,12 @@ def _listed(lines: Sequence[str], width: int) -> list[str]:
 
 
 def _item(text: str, width: int) -> list[str]:
-    first, *rest = wrapped(text, width - 4, 3)
+    """One line of the list. The id to repeat is never cut, nor is the advice, unless it is long."""
+    what, mark, example = text.partition(_FIRST)
+    lines = wrapped(text, width - 4, 3)
+    if mark and any("…" in line for line in lines):
+        lines = [*wrapped(what, width - 4, 6), *wrapped((mark + example).strip(), width - 4, 3)]
+    first, *rest = lines
     return [f"  {first}", *(f"    {line}" for line in rest)]
 
 

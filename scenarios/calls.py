@@ -127,7 +127,8 @@ class Answer:
 class Pending:
     """A call that has not been answered yet. ``ran_ns``: when the node says that it really began
     and ended, on the monotonic clock; told only of calls that were given an instant to begin.
-    ``fired``: the error that the plan wanted was really raised."""
+    ``fired``: the error that the plan wanted was really raised. ``sent``: effects that were sent
+    for it, for certain; ``doubtful``: those that may have been sent for another process' call."""
 
     call: int
     op: str
@@ -143,6 +144,8 @@ class Pending:
     ran_ns: tuple[int, int] | None = None
 
     fired: bool = False
+    sent: int = 0
+    doubtful: int = 0
 
     def note(self, reply: Message) -> None:
         """What the node says of the call besides its answer; nonsense is not believed."""

@@ -15,6 +15,7 @@ from ..chaos.parent import Ended, WarmParent
 from ..chaos.recorder import Recorder
 from ..idempotent_sink.protocol import SinkLike
 from ..targets.values import ValueProblem, decode
+from .borrowed import believed, disown, hear_first
 from .calls import Answer, Pending, Resume, Setting, Tally, Until
 from .desk import Desk, Transit
 from .replies import answer_of, malformed
@@ -69,7 +70,7 @@ class Hearing:
         asleep = 0
         while True:
             left_s = max(0.0, end - time.monotonic())
-            heard = pending.node.hear(min(left_s, slice_s))
+            heard = hear_first(pending.node, self._idle(pending), min(left_s, slice_s), self._serve)
             if (looks or naps) and isinstance(heard, Silent) and time.monotonic() < end:
                 asleep = asleep + 1 if naps and pending.node.asleep() else 0
                 if asleep == ASLEEP_LOOKS or (
@@ -89,6 +90,27 @@ class Hearing:
             if not isinstance(heard, Said):
                 self._lost(pending, heard)
                 return True
+
+    def _idle(self, pending: Pending) -> list[NodeHandle]:
+        """The living nodes that nobody has asked anything, or that have answered it."""
+        busy = {other.node.name for other in self._open.values() if other.answer is None}
+        busy.add(pending.node.name)
+        return [n for n in self.nodes if n.alive and n.operations and n.name not in busy]
+
+    def _serve(self, node: NodeHandle, message: Message) -> None:
+        """A thread of a ledger that has no call open wants something of the sink."""
+        try:
+            if "lookup" in message:
+                self.desk.look_up(node, message)
+                return
+            letter = self.desk.open(node, message, None)
+            self.desk.without_key(letter)
+            if not self.desk.spurns(letter):
+                self.desk.deliver(letter)
+        except (RecursionError, LookupError, TypeError, ValueError) as problem:
+            self.harm(
+                "target", f"a thread of node {node.name} asked what is no question: {problem!r}"
+            )
 
     def _said(self, pending: Pending, message: Message) -> bool | None:
         """One message of a node: True the call is answered, False it stands, None neither.
@@ -143,6 +165,7 @@ class Hearing:
 
     def _effect(self, pending: Pending, message: Message) -> bool | None:
         letter = self.desk.open(pending.node, message, pending.subject.request)
+        disown(pending, letter, message, self._open.values())
         if pending.op != "effect":
             self.desk.without_key(letter)
         if self.desk.spurns(letter):
@@ -174,8 +197,8 @@ class Hearing:
         if pending.answer is not None:
             return True  # its reply was lost before
         pending.note(message)
-        entered = as_int(message.get("entered"))
-        effects = entered - as_int(message.get("not_applied"))
+        entered = max(0, as_int(message.get("entered")) - pending.doubtful)
+        effects = max(0, entered - as_int(message.get("not_applied")))
         wrote = as_int(message.get("wrote"))
         if "unclassified" in message:
             self._unclassified(pending, message)
@@ -186,7 +209,9 @@ class Hearing:
             self.replied(pending, Answer("unknown", why="malformed"), entered, wrote, problem)
             return True
         works = "work" in self.parent.greeting.optional
-        answer = answer_of(pending.op, value, effects, wrote, works=works)
+        answer = believed(
+            pending, answer_of(pending.op, value, effects, wrote, works=works), entered
+        )
         detail = str(message.get("raised", ""))[:500]
         self.replied(pending, answer, entered, wrote, detail)
         return True

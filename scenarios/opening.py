@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..chaos.channel import Message
+from ..chaos.parent import TargetProblem
 from ..targets.terms import Identity
 from ..targets.values import encode
-from .calls import Setting
+from .calls import Answer, Setting
 
 
 def to_open(setting: Setting, node: str, executor: str, skew_s: float) -> Message:
@@ -21,3 +22,14 @@ def to_open(setting: Setting, node: str, executor: str, skew_s: float) -> Messag
         "patience_s": setting.patience_s,
         "sink_url": setting.sink_url,
     }
+
+
+def must_be_open(answer: Answer, where: str) -> None:
+    """Raise ``TargetProblem`` where nothing disturbs, and the ledger does not open all the same."""
+    if not answer.granted:
+        raise TargetProblem(
+            f"{where}, undisturbed, answered {answer.value}. If it is a lock that passes, let "
+            "open() give the library env.patience_s. A store that one process has for itself "
+            "cannot be tested by this version: its clients are several processes, that share the "
+            "store or a server."
+        )

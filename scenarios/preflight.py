@@ -19,19 +19,19 @@ from ..chaos.handle import NodeHandle, Said, unsaid
 from ..chaos.parent import Greeting, TargetProblem, WarmParent
 from ..chaos.recorder import Recorder
 from ..chaos.runfolder import Template
-from ..chaos.servers import RunningServer
 from ..idempotent_sink.protocol import SinkLike
 from ..targets.terms import Deployment, Trust
 from ..targets.values import ValueProblem, decode
 from .calls import told
 from .checks import CHECKS
 from .client import Client, approve
+from .opening import must_be_open
 from .placement import Survey
 from .premises import Ground, Premises
 from .scene import units
 from .sinks import SinkHome, open_sink, sink_url
 from .stage import Stage
-from .survey import steps_of, survey_rest
+from .survey import steps_of, survey_rest, with_servers
 
 DEPLOY_DEADLINE_S: Final = 60.0
 
@@ -211,7 +211,7 @@ class _Check:
         stage, sink = self._stage("rest")
         try:
             survey = survey_rest(survey, stage, self._facts)
-            survey = _with_servers(survey, self._premises.servers)
+            survey = with_servers(survey, self._premises.servers)
         finally:
             sink.close()
         return Fitting(
@@ -236,9 +236,13 @@ class _Check:
         rng = random.Random(f"adapter check {seed}")
         client = approve(stage, self._facts, TRUST, rng, 1)
         node = stage.node(node)
-        stage.open(node, client.executor)
-        self._complain(stage, "open")
+        self._opened(stage, node, client, "open")
         return node, client
+
+    def _opened(self, stage: Stage, node: NodeHandle, client: Client, where: str) -> None:
+        answer = stage.open(node, client.executor)
+        self._complain(stage, where)
+        must_be_open(answer, f"{self._parent.target}: {where}")
 
     def _operations(self, node: NodeHandle) -> tuple[str, ...]:
         have = node.operations
@@ -345,8 +349,7 @@ class _Check:
     def _shared(self, stage: Stage, first: NodeHandle, client: Client) -> None:
         """What one process issued, another one can use, where the first one could use its own."""
         node = stage.node()
-        stage.open(node, client.executor)
-        self._complain(stage, "open in a second process")
+        self._opened(stage, node, client, "open in a second process, while a first one has it open")
         other = approve(stage, self._facts, TRUST, random.Random("adapter check shared"), 1)
         other.issue(first)
         self._complain(stage, "issue")
@@ -359,6 +362,8 @@ class _Check:
                     f"process may not: {answer.value}. If the state is kept in a process's memory, "
                     "declare Facts(reach='thread'); else let open() connect to the store."
                 )
+        stage.inspect(node, other.known, other.label, "beside an open ledger")
+        self._complain(stage, "inspect in a process that has the ledger open")
         stage.dismiss(node)
 
     def _serves_two_stores(self) -> bool:
@@ -392,8 +397,3 @@ class _Check:
                 )
             if isinstance(line.event, Read) and line.event.problem:
                 raise TargetProblem(f"{self._parent.target}: {where}: {line.event.problem}")
-
-
-def _with_servers(survey: Survey, servers: tuple[RunningServer, ...]) -> Survey:
-    killable = tuple(server.endpoint for server in servers if server.ours)
-    return replace(survey, servers=killable, links=tuple(server.endpoint for server in servers))

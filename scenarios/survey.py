@@ -16,6 +16,7 @@ from typing import Final
 
 from ..chaos.events import Invoked, Point, Replied
 from ..chaos.handle import NodeHandle
+from ..chaos.servers import RunningServer
 from ..targets.declaration import Facts
 from ..targets.replies import Recovered
 from .calls import PLAIN, Arm, Pending, Subject, Twist, told
@@ -180,6 +181,9 @@ def _release(client: Client, node: NodeHandle) -> _Ask | None:
     return lambda: release(client, node, held, request=use.request)
 
 
+FAILED_S: Final = 10.0
+"""So long an operation of the survey is waited for, after its store failed."""
+
 _ASKED: Final[dict[str, Callable[[Client, NodeHandle], _Ask | None]]] = {
     "revoke": lambda client, node: lambda: revoke(client, node),
     "delegate": _delegate,
@@ -241,5 +245,12 @@ def _fails(stage: Stage, facts: Facts, name: str, point: Point | None, error: st
         pending = told(lambda: admit(node, use, twist))
     if pending is None or not pending.reached or pending.answer is not None:
         return False
-    stage.go(pending, raised=error)
+    # an error in a thread of the library's may end that thread, and its caller waits for ever
+    stage.go(pending, raised=error, patience_s=max(FAILED_S, 2 * facts.waits_s))
     return pending.fired
+
+
+def with_servers(survey: Survey, servers: tuple[RunningServer, ...]) -> Survey:
+    """What was found, with the servers that may be killed and the ways to all of them."""
+    killable = tuple(server.endpoint for server in servers if server.ours)
+    return replace(survey, servers=killable, links=tuple(server.endpoint for server in servers))

@@ -210,11 +210,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Ask the sink to apply an effect. ``call`` None: it belongs to no call."""
+    """Ask the sink to apply an effect. ``call`` None: it belongs to no call. ``guessed``: it is the
+    only call that this node has open, and a thread that no call made asks: another node's client
+    may have wanted it."""
 
     effect: Wanted
     call: int | None
     ask: int
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

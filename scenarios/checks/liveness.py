@@ -154,7 +154,7 @@ def _turned_away(asked: list[CallStory]) -> list[CallStory]:
     doubts = [c for c in asked if c.outcome == "unknown"]
     if doubts:
         return doubts if len(doubts) == len(asked) > 1 else []
-    return [c for c in asked if c.outcome in ("refused", "replayed")]
+    return [c for c in asked if c.outcome in ("refused", "replayed") and not c.meanwhile]
 
 
 def _carried_out(label: LabelStory, call: CallStory) -> bool:
@@ -164,17 +164,20 @@ def _carried_out(label: LabelStory, call: CallStory) -> bool:
 
 
 def _used_at_most(story: Story, label: LabelStory) -> int:
-    """Units that are used, or lost by a rule that the target states; the unknown counts as used."""
+    """Units that are used, or lost by a rule that the target states; the unknown counts as used,
+    and so does each effect that stands, whatever the ledger shows: nothing is left of that."""
     # a release that nobody heard of may never have happened
     held = [a for a in label.admissions if a.freed_until == FOREVER]
     proven = {e.owner for a in label.admissions for e in a.evidence}
-    unknown = {c.owner for c in label.uses() if c.outcome == "unknown"} - proven
+    doubtful = (c for c in label.uses() if c.outcome == "unknown" or c.meanwhile)
+    unknown = {c.owner for c in doubtful} - proven
+    standing = {e.attempt or e.event.key or str(e.event.number) for e in label.effects if e.applied}
     most = len(held) + len(unknown)
     final = label.final
     keeps = story.facts.retention_s is None
     if final is not None and final.known and final.says_units and keeps:
         most = min(most, final.admitted) if not label.unnamed else final.admitted
-    return most + _lost(story, label)
+    return max(most, len(standing)) + _lost(story, label)
 
 
 def _lost(story: Story, label: LabelStory) -> int:
