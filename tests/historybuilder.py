@@ -152,6 +152,7 @@ class Builder:
         *,
         slot: str | None = None,
         key: str | None = None,
+        handle: str | None = None,
         record: str = "R",
         refused: str | None = None,
         busy: str | None = None,
@@ -166,7 +167,7 @@ class Builder:
         attempt = attempt or "a" + request[1:]
         about = {"request": request, "attempt": attempt, "context": context}
         call = self.begin("prepare", node, context.executor if context else executor, **about)
-        admission = Admission(record, slot, key, call=sends)
+        admission = Admission(record, slot, key, handle, call=sends)
         self._answer(call, admission, refused, busy, replayed, unknown, said)
         return Use(request, attempt, admission)
 

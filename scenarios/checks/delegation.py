@@ -123,14 +123,7 @@ def _conserved(story: Story) -> Ruling:
 def _used_within(label: LabelStory, birth: Birth, docket: Docket) -> None:
     """What a child and its own children used is no more than it was given. Made a second time, or
     perhaps, it may have been given more."""
-    made = [
-        call
-        for call in label.of("delegate")
-        if call.invoked.context is not None
-        and call.invoked.context.executor == birth.name
-        and not call.took_nothing
-    ]
-    if len(made) != 1 or birth.size < 1:
+    if len(asked_for(label, birth.name)) != 1 or birth.size < 1:
         return
     family = sorted(descendants(label, birth.name) | {birth.name})
     used = [admitted for name in family for admitted in admitted_to(label, name)]

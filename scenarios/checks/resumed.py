@@ -32,7 +32,7 @@ def resumed_after_commit(story: Story, label: LabelStory, docket: Docket) -> Non
             if again.asked < done or not story.keeps_until(done, again.at):
                 continue
             docket.tried()
-            if any(_same_name(first, again.admission) for first in granted):
+            if any(_same_unit(admitted, first, again.admission) for first in granted):
                 docket.breach(
                     label.label,
                     f"{admitted.name}: committed -> resumed",
@@ -49,13 +49,15 @@ def _resumptions(label: LabelStory) -> Iterator[Evidence]:
         yield from (e for e in admitted.evidence if e.kind == "resume")
 
 
-def _same_name(first: Admission, again: Admission) -> bool:
-    """They are one unit for certain: by the strongest name that the ledger gives."""
-    for name in ("slot", "key", "handle"):
-        ours, theirs = getattr(first, name), getattr(again, name)
-        if ours or theirs:
-            return bool(ours == theirs)
-    return False
+def _same_unit(admitted: Admitted, first: Admission, again: Admission) -> bool:
+    """They are one unit for certain: by the strongest name that the ledger gives. A handle is none
+    where several attempts have it, for it may be one of the whole record."""
+    if first.slot or again.slot:
+        return first.slot == again.slot
+    if first.key or again.key:
+        return first.key == again.key
+    attempts = {e.attempt for e in admitted.evidence} | {again.attempt}
+    return first.handle is not None and first.handle == again.handle and len(attempts - {None}) < 2
 
 
 def resumed_after_release(label: LabelStory, docket: Docket) -> None:

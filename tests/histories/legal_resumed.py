@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from admitone.scenarios.history import History
 from admitone.targets.declaration import Facts
 from admitone.targets.replies import Recovered
@@ -29,6 +31,17 @@ def resumed_after_a_commit_that_was_never_claimed_to_survive() -> History:
     h.recover(use.admission)
     h.commit(use)
     h.read(slots={"s1": "committed"})
+    return h.history()
+
+
+def resumed_by_the_name_of_the_record_where_another_unit_is_done() -> History:
+    h = Builder(budget=2, facts=Facts(attempt_identity=True, recovery="resend"))
+    h.issue()
+    h.use("r1", handle="ticket")
+    use = h.prepare("r2", handle="ticket")
+    h.effect(use)
+    h.recover(replace(use.admission, attempt=use.attempt))
+    h.commit(use)
     return h.history()
 
 
