@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,10 @@ MEMORY = Path("/dev/shm")
 ROOM_BYTES = 256 * 1024 * 1024
 GRACE_S = 2.0
 MARK = "ADMITONE_TEST_PROCESS"
+
+# Under nohup, or behind a shell's "&", an interrupt is ignored, by all that is started here, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every run and machine, however slow: a test is no search for new bugs.
 settings.register_profile(

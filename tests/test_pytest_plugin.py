@@ -52,7 +52,7 @@ def test_an_overridden_fixture_names_the_ledger_and_workers_share_the_items(
 ) -> None:
     (tmp_path / "conftest.py").write_text(OVERRIDE)
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
-    done = run(tmp_path, "-n", "2", "-k", "FP4 or own")
+    done = run(tmp_path, "-n", "2", "-k", "FP4 or test_own")
     assert done.returncode == 1, done.stdout
     assert "1 failed, 1 passed" in done.stdout
     assert "admitone::test_ledger[crash-FP4]" in done.stdout
