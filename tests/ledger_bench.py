@@ -31,7 +31,7 @@ class Bench:
         world = World.below(self.workspace)
         world.identity = Identity(name, b"")
         client = Client(self.target, self.store, world)
-        for held in ("gate", "seats"):  # libraries that keep a connection
+        for held in ("gate", "seats", "db"):  # a library that keeps a connection, or the connection
             library = getattr(client.ledger, held, None)
             if library is not None:
                 self._opened.callback(library.close)
