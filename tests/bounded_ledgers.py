@@ -28,6 +28,20 @@ class RemembersTen(CounterTarget):
     library = _RemembersTen
 
 
+class _KeepsShort(UseCounter):
+    """The column of the attempt is as wide as a UUID without its dashes."""
+
+    def use(self, event: str, call: c.Call, context: c.Context, attempt: str) -> str | None:
+        return super().use(event, call, context, attempt[:32])
+
+    def finish(self, event: str, attempt: str, receipt: c.Receipt) -> None:
+        super().finish(event, attempt[:32], receipt)
+
+
+class KeepsShort(CounterTarget):
+    library = _KeepsShort
+
+
 class _FindsTen(UseCounter):
     """Recovery takes the newest ones, and comes to the others when those are done: never."""
 

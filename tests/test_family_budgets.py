@@ -11,7 +11,10 @@ from tests.played import acquitted, codes, played
 MANY = ["many.b40.idem.s0"]
 
 
-@pytest.mark.parametrize(("target", "code"), [("RemembersTen", "AO802"), ("FindsTen", "AO301")])
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [("RemembersTen", "AO802"), ("FindsTen", "AO301"), ("KeepsShort", "AO405")],
+)
 def test_a_ledger_that_keeps_ten_of_something_is_convicted(
     target: str, code: str, scratch: Path
 ) -> None:

@@ -94,8 +94,13 @@ def _refusal(story: Story, call: CallStory, *, precise: bool, again: bool) -> li
     """A refusal for another cause (held, in doubt, …) is no statement about the budget. One that
     names no cause must have some: of the causes that a member's history can have, one of these
     two. It is judged where nothing stood in its way, where it is not said to be for now, and
-    not ``again``: a token that was turned away once may be turned away for that."""
+    not ``again``: a token that was turned away once may be turned away for that. To be told that it
+    was done before is no more for who asks for the first time."""
     said = call.value
+    if call.outcome == "replayed":
+        new = not again and not call.meanwhile and story.claims("attempt_identity")
+        judged = new and story.undisturbed(call.began, call.ended)
+        return [(Prepare("refused", call.began, call.ended, "any"), call.ended)] if judged else []
     if not isinstance(said, Refused):
         return []
     cause = _CAUSES.get(said.code)
@@ -223,8 +228,9 @@ CHECKS = (
         "the paper, table 2: Issue, Prepare, Revoke and Commit of one record are linearizable",
         "There is no order of the operations, each at an instant between its invocation and its "
         "reply, that explains every answer: a refusal as exhausted or revoked when neither can "
-        "have been so, a Revoke that counts what cannot have been free. Unknown operations may "
-        "have happened at any time, or never.",
+        "have been so, an attempt told that it was done before when it asked for the first time "
+        "and units were left, a Revoke that counts what cannot have been free. Unknown operations "
+        "may have happened at any time, or never.",
         "An answer is computed from another transaction than the one that decides; a lock error "
         "is reported as exhausted.",
         "Answer from what was read under the lock; report contention as Busy.",

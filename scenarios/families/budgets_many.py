@@ -5,6 +5,9 @@ names for, what one recovery takes) is enough for ten uses and not for forty. Mo
 of the first are asked for again, as a queue delivers twice what it delivered once; then the
 process dies with a dozen admissions. Recovery may take them in portions, so it is run as often as
 there are any.
+
+The attempts have names as long as a UUID, which differ in their last digits alone: in a ledger
+that keeps 32 characters of them they are one.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ..client import Client, Use
 from ..plan import Plan
 from ..scene import Scene
 from . import Subjects
@@ -39,14 +43,14 @@ def run(scene: Scene) -> None:
     node = scene.victim(client.executor)
     scene.phase("hurt")
     client.issue(node)
-    uses = [client.new_use() for _ in range(USED)]
+    uses = [_use(client) for _ in range(USED)]
     for use in uses if client.authorization is not None else ():
         client.finish(node, use)
     for number in AGAIN if scene.facts.attempt_identity and client.authorization else ():
         client.finish(node, uses[number])
     if client.authorization is not None and not scene.survey.guarded:
         for _ in range(LEFT):
-            client.prepare(node, client.new_use())
+            client.prepare(node, _use(client))
     scene.stage.kill(node)
     scene.phase("heal")
     healer, _ = scene.healer(client, "after_fault")
@@ -56,3 +60,10 @@ def run(scene: Scene) -> None:
     recover_lapsed(scene, client, healer)
     scene.drain(client, healer, SIZE)
     scene.end(client, healer)
+
+
+def _use(client: Client) -> Use:
+    """The next request, under an attempt with a long name."""
+    use = client.new_use()
+    use.attempt = f"{client.label[3:11]}-0000-4000-8000-{len(client.uses):012}"
+    return use

@@ -168,6 +168,14 @@ def ao405_refused_without_a_cause_while_a_unit_is_free() -> History:
     return h.history()
 
 
+def ao405_told_that_it_was_done_while_a_unit_is_free() -> History:
+    h = Builder(budget=2, claims=["multi_budget"], facts=Facts(attempt_identity=True))
+    h.issue()
+    h.use("r1")
+    h.prepare("r2", replayed=True)
+    return h.history()
+
+
 def ao405_refused_before_the_unit_was_used() -> History:
     h = Builder()
     h.issue()

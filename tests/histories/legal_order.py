@@ -339,3 +339,31 @@ def what_is_revoked_is_exhausted_where_no_revoke_is_claimed() -> History:
     h.prepare("r2", refused="exhausted")
     h.read(revoked=1)
     return h.history()
+
+
+def told_that_it_was_done_when_the_budget_was_used_up() -> History:
+    h = Builder(facts=Facts(attempt_identity=True))
+    h.issue()
+    h.use("r1")
+    h.prepare("r2", replayed=True)
+    h.prepare("r3", replayed=True)
+    return h.history()
+
+
+def told_that_it_was_done_by_what_had_no_answer() -> History:
+    h = Builder(budget=2, claims=["multi_budget"], facts=Facts(attempt_identity=True))
+    h.issue()
+    use = h.prepare("r1", unknown="dead")
+    h.recover(use.admission)
+    h.effect(use)
+    h.commit(use)
+    h.prepare("r1", replayed=True)
+    return h.history()
+
+
+def told_that_it_was_done_where_attempts_are_not_known() -> History:
+    h = Builder(budget=2, claims=["multi_budget"])
+    h.issue()
+    h.use("r1")
+    h.prepare("r2", replayed=True)
+    return h.history()
