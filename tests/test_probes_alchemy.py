@@ -61,8 +61,10 @@ def test_silent_over_a_probed_driver(notes: Notes, scratch: Path) -> None:
 @pytest.mark.usefixtures("notes")
 def test_an_engine_may_connect_for_the_first_time_while_watched() -> None:
     """SQLAlchemy looks at its first connection through a stand-in that has no ``info``."""
-    with sight.watched(), create_engine("sqlite://").connect() as connection:
+    engine = create_engine("sqlite://")
+    with sight.watched(), engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT 1").scalar() == 1
+    engine.dispose()
 
 
 def test_a_wish_to_fail_is_not_granted(notes: Notes, scratch: Path) -> None:
