@@ -28,6 +28,9 @@ WARM_DEADLINE_S = 60.0
 ANSWER_DEADLINE_S = 20.0
 """Longest time that a fork may take on a loaded machine, seconds."""
 
+PRINTED_BYTES = 400
+"""How much of what a target printed goes into a message, bytes."""
+
 
 class TargetProblem(Exception):
     """The target cannot be tried at all. The text says what, where and what to do."""
@@ -159,7 +162,9 @@ class WarmParent:
 
     def printed(self) -> str:
         """The end of what the target printed, for a message."""
-        return self.log.read_bytes()[-400:].decode("utf-8", "replace").strip() or "none"
+        with self.log.open("rb") as log:  # which may be as long as the target likes
+            log.seek(max(0, log.seek(0, os.SEEK_END) - PRINTED_BYTES))
+            return log.read(PRINTED_BYTES).decode("utf-8", "replace").strip() or "none"
 
     def close(self) -> None:
         """End the parent and with it every node it made."""

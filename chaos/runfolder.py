@@ -46,7 +46,9 @@ def base_folder() -> Path:
 def no_room(problem: BaseException) -> str:
     """What to say and do where something failed because a disk is full; else an empty text."""
     cause: BaseException | None = problem
-    while cause is not None:
+    seen: set[int] = set()  # a chain of causes may come back to its beginning
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
         full = isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)
         if full or getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
             return (

@@ -57,6 +57,7 @@ from admitone.targets.terms import (
 
 SPLIT = ("issue", "prepare", "commit", "release", "revoke", "recover", "audit")
 GUARDED = ("issue", "execute", "recover")
+WORKING = (*GUARDED, "work")
 ARGS = {"to": "acct-1", "amount": "9.50", "memo": "invoice L"}
 
 
@@ -336,6 +337,14 @@ class Builder:
     ) -> None:
         call = self.begin("recover", node, "E9")
         self.end(call, "granted", Recovered(resume, tuple(settled)))
+
+    def opens(self, node: str = "n1") -> None:
+        """A process opens the ledger."""
+        self.end(self.begin("open", node, label=None), value=["issue", "prepare", "commit"])
+
+    def cannot_open(self, node: str = "n1") -> None:
+        """Opening it raises what nobody classifies."""
+        self.unknown(self.begin("open", node, label=None), "unclassified")
 
     # faults and readings ---------------------------------------------------------------------
 

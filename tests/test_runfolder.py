@@ -38,6 +38,9 @@ def test_the_folder_of_a_dead_run_goes_with_the_next(scratch: Path) -> None:
 
 def test_a_full_disk_is_told_from_other_errors(scratch: Path) -> None:
     assert no_room(OSError(errno.EACCES, "no")) == ""
+    looped = OSError(errno.EACCES, "no")
+    looped.__cause__ = looped
+    assert no_room(looped) == ""
     assert "smaller -n" in no_room(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     db = sqlite3.connect(scratch / "small.db", isolation_level=None)
     db.execute("PRAGMA max_page_count = 1")

@@ -7,40 +7,37 @@ from admitone.targets.declaration import Facts
 from admitone.targets.replies import Unknown
 from admitone.targets.terms import Admission
 
-from ..historybuilder import GUARDED, Builder
-
-OPENED = ["issue", "prepare", "commit"]
-WORKING = (*GUARDED, "work")
+from ..historybuilder import GUARDED, WORKING, Builder
 
 
 def ao806_opened_once_and_never_again() -> History:
     h = Builder()
-    h.end(h.begin("open", label=None), value=OPENED)
+    h.opens()
     h.issue()
     h.kill()
-    h.unknown(h.begin("open", "n2", label=None), "unclassified")
-    h.end(h.begin("open", "n3", label=None), value=OPENED)
+    h.cannot_open("n2")
+    h.opens("n3")
     for node in ("n4", "n5"):
-        h.unknown(h.begin("open", node, label=None), "unclassified")
+        h.cannot_open(node)
     return h.history()
 
 
 def ao806_opened_and_of_no_use_to_anybody() -> History:
     h = Builder()
-    h.end(h.begin("open", label=None), value=OPENED)
+    h.opens()
     h.issue()
     h.kill()
     for node, op in (("n2", "commit"), ("n3", "recover"), ("n4", "revoke")):
-        h.end(h.begin("open", node, label=None), value=OPENED)
+        h.opens(node)
         h.unknown(h.begin(op, node, admission=Admission("R")), "unclassified")
     return h.history()
 
 
 def ao806_guarded_ledger_runs_nothing_any_more() -> History:
     h = Builder(operations=GUARDED)
-    h.end(h.begin("open", label=None), value=OPENED)
+    h.opens()
     h.kill()
-    h.end(h.begin("open", "n2", label=None), value=OPENED)
+    h.opens("n2")
     for op in ("issue", "execute", "recover"):
         h.unknown(h.begin(op, "n2"), "unclassified")
     return h.history()

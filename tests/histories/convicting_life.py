@@ -246,7 +246,7 @@ def ao806_nobody_can_open_it_any_more() -> History:
     h.kill()
     h.unknown(standing)
     for node in ("n2", "n3"):
-        h.unknown(h.begin("open", node, label=None), "unclassified")
+        h.cannot_open(node)
     return h.history()
 
 

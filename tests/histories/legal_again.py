@@ -8,10 +8,7 @@ from admitone.targets.declaration import Facts
 from admitone.targets.replies import Unknown
 from admitone.targets.terms import Authorization, Validity
 
-from ..historybuilder import GUARDED, Builder
-
-OPENED = ["issue", "prepare", "commit"]
-WORKING = (*GUARDED, "work")
+from ..historybuilder import WORKING, Builder
 
 
 def _decided_anew(h: Builder, budget: object = 1) -> Builder:
@@ -83,27 +80,27 @@ def second_decision_that_only_attackers_present() -> History:
 def raises_although_nothing_was_hurt() -> History:
     """What classify() does not name is the adapter's own matter."""
     h = Builder()
-    h.end(h.begin("open", label=None), value=OPENED)
+    h.opens()
     h.issue()
     for node in ("n2", "n3"):
-        h.unknown(h.begin("open", node, label=None), "unclassified")
+        h.cannot_open(node)
     return h.history()
 
 
 def raised_before_anything_was_hurt() -> History:
     h = Builder()
     for node in ("n1", "n2"):
-        h.unknown(h.begin("open", node, label=None), "unclassified")
+        h.cannot_open(node)
     h.kill()
     for node in ("n3", "n4"):
-        h.unknown(h.begin("open", node, label=None), "unclassified")
+        h.cannot_open(node)
     return h.history()
 
 
 def a_process_from_before_the_kill_is_all_that_raises() -> History:
     h = Builder()
     for node in ("n1", "n2"):
-        h.end(h.begin("open", node, label=None), value=OPENED)
+        h.opens(node)
     h.issue()
     h.kill()
     for number in (1, 2, 3):
@@ -114,10 +111,10 @@ def a_process_from_before_the_kill_is_all_that_raises() -> History:
 
 def raises_now_and_then_and_is_of_use() -> History:
     h = Builder(budget=2, claims=["multi_budget"])
-    h.end(h.begin("open", label=None), value=OPENED)
+    h.opens()
     h.issue()
     h.kill()
-    h.end(h.begin("open", "n2", label=None), value=OPENED)
+    h.opens("n2")
     for number in (1, 2, 3, 4):
         if number == 3:
             h.prepare("r9", node="n2")
@@ -128,12 +125,12 @@ def raises_now_and_then_and_is_of_use() -> History:
 
 def raises_only_while_the_server_is_down() -> History:
     h = Builder()
-    h.end(h.begin("open", label=None), value=OPENED)
+    h.opens()
     h.issue()
     h.kill()
     h.add(FaultOn("crash killed", "postgres"))
     for node in ("n2", "n3"):
-        h.unknown(h.begin("open", node, label=None), "unclassified")
+        h.cannot_open(node)
     h.add(FaultOff("crash killed", "postgres"))
     return h.history()
 

@@ -12,7 +12,6 @@ from ..historybuilder import GUARDED, SPLIT, Builder, Use
 
 SLOTS = Facts(slot_identity=True, attempt_identity=True, key="derived", recovery="resend")
 FREES = Facts(slot_identity=True, after_not_applied="free")
-OPENED = ["issue", "prepare", "commit"]
 
 
 def _released_by_nobody_knows() -> Builder:
@@ -162,12 +161,12 @@ def old_request_is_told_so_after_a_new_decision() -> History:
 
 def opened_by_one_process_between_two_that_failed() -> History:
     h = Builder()
-    h.end(h.begin("open", label=None), value=OPENED)
+    h.opens()
     h.issue()
     h.kill()
-    h.unknown(h.begin("open", "n2", label=None), "unclassified")
-    h.end(h.begin("open", "n3", label=None), value=OPENED)
-    h.unknown(h.begin("open", "n4", label=None), "unclassified")
+    h.cannot_open("n2")
+    h.opens("n3")
+    h.cannot_open("n4")
     return h.history()
 
 

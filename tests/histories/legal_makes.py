@@ -353,7 +353,7 @@ def opened_at_the_second_try_after_a_kill() -> History:
     h.end(h.begin("open", label=None), value=["issue", "prepare", "commit"])
     h.issue()
     h.kill()
-    h.unknown(h.begin("open", "n2", label=None), "unclassified")
+    h.cannot_open("n2")
     h.end(h.begin("open", "n3", label=None), value=["issue", "prepare", "commit"])
     h.prepare("r1", node="n3")
     return h.history()
@@ -366,7 +366,7 @@ def raises_while_the_server_is_down() -> History:
     h.kill()
     h.add(FaultOn("crash killed", "postgres"))
     for node in ("n2", "n3"):
-        h.unknown(h.begin("open", node, label=None), "unclassified")
+        h.cannot_open(node)
     h.add(FaultOff("crash killed", "postgres"))
     h.end(h.begin("open", "n4", label=None), value=["issue", "prepare", "commit"])
     h.prepare("r1", node="n4")
